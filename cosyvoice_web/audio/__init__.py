@@ -1,0 +1,1 @@
+"""Pure functions on float32 samples: joining, stretching, resampling, encoding."""

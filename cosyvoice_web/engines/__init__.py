@@ -1,0 +1,1 @@
+"""The voice engines behind one interface."""

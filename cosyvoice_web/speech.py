@@ -1,0 +1,70 @@
+"""The values that travel between rooms. All are immutable; samples are float32 in [-1, 1]."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+Samples = npt.NDArray[np.float32]
+"""Mono audio, shape (samples,), float32, nominal range [-1, 1]; treated as read-only."""
+
+AUTO_LANGUAGE = "auto"
+SPEED_MIN, SPEED_MAX = 0.5, 2.0
+SAMPLE_RATE_MIN_HZ, SAMPLE_RATE_MAX_HZ = 8_000, 48_000
+SEED_MAX = 2**32 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A voice of the loaded engine.
+
+    `language` is its native language as a BCP 47 primary tag ("zh", "yue", "en", "ja", "ko"); it may speak others.
+    `default` marks the voice that is taken for that language when a request names none.
+    """
+
+    id: str
+    name: str
+    language: str
+    gender: str
+    default: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechRequest:
+    """What one caller wants spoken.
+
+    `voice_id` None: the default voice of the text's language; `seed` None: a random one.
+    """
+
+    text: str
+    voice_id: str | None = None
+    language: str = AUTO_LANGUAGE
+    speed: float = 1.0
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AudioChunk:
+    """A piece of speech in playing order."""
+
+    samples: Samples
+    sample_rate_hz: int
+
+    @property
+    def seconds(self) -> float:
+        """Length of the piece."""
+        return len(self.samples) / self.sample_rate_hz
+
+
+class AudioFormat(Enum):
+    """An output format: its name in requests, which is its file suffix, and its media type."""
+
+    WAV = ("wav", "audio/wav")
+    FLAC = ("flac", "audio/flac")
+    OGG = ("ogg", "audio/ogg")
+    MP3 = ("mp3", "audio/mpeg")
+
+    def __init__(self, suffix: str, media_type: str) -> None:
+        self.suffix = suffix
+        self.media_type = media_type
