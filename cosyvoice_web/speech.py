@@ -68,3 +68,27 @@ class AudioFormat(Enum):
     def __init__(self, suffix: str, media_type: str) -> None:
         self.suffix = suffix
         self.media_type = media_type
+
+
+@dataclass(frozen=True, slots=True)
+class AudioOutput:
+    """How the answer is to be encoded; `sample_rate_hz` None: the engine's own rate."""
+
+    format: AudioFormat = AudioFormat.WAV
+    sample_rate_hz: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedSpeech:
+    """A finished, encoded answer.
+
+    `synthesis_seconds` is the time the engine worked on it, waiting in the queue not included.
+    """
+
+    data: bytes
+    format: AudioFormat
+    sample_rate_hz: int
+    audio_seconds: float
+    synthesis_seconds: float
+    voice: Voice
+    seed: int
