@@ -1,0 +1,1 @@
+"""CosyVoice-300M in PyTorch, inference only."""

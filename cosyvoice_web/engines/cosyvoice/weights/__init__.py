@@ -1,0 +1,1 @@
+"""Official checkpoints to our modules."""
