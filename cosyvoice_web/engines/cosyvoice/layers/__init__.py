@@ -1,0 +1,1 @@
+"""Blocks that two or more of the networks are made of."""
