@@ -1,0 +1,51 @@
+import socket
+import ssl
+from collections.abc import Iterator
+
+import pytest
+
+from cosyvoice_web.web.connection import client_left
+
+Pair = tuple[socket.socket, socket.socket]
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    server, client = socket.socketpair()
+    with server, client:
+        yield server, client
+
+
+def test_a_client_that_waits_is_there(pair: Pair) -> None:
+    left = client_left({"gunicorn.socket": pair[0]})
+    assert [left(), left()] == [False, False]
+
+
+def test_a_client_that_closes_is_gone(pair: Pair) -> None:
+    left = client_left({"gunicorn.socket": pair[0]})
+    pair[1].close()
+    assert left()
+
+
+def test_bytes_of_the_next_request_are_no_farewell_and_stay_unread(pair: Pair) -> None:
+    left = client_left({"gunicorn.socket": pair[0]})
+    pair[1].sendall(b"GET / HTTP/1.1")
+    assert not left()
+    assert pair[0].recv(100) == b"GET / HTTP/1.1"
+
+
+def test_a_socket_that_the_server_closed_counts_as_gone(pair: Pair) -> None:
+    left = client_left({"gunicorn.socket": pair[0]})
+    pair[0].close()
+    assert left()
+
+
+def test_without_a_socket_nobody_is_gone() -> None:
+    assert not client_left({})()
+
+
+def test_on_tls_the_check_says_nothing(pair: Pair) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    with context.wrap_socket(pair[0], do_handshake_on_connect=False) as secured:
+        assert not client_left({"gunicorn.socket": secured})()
