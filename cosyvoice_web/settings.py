@@ -50,6 +50,7 @@ class Settings:
     rate_limit_tts: str
     trusted_proxy_hops: int
     log_text: bool
+    hub_url: str = ""
 
 
 def usable_cpu_count() -> int:
@@ -122,6 +123,12 @@ def _rate_limit(text: str) -> str:
     return text
 
 
+def _url(text: str) -> str:
+    if text and not text.startswith(("https://", "http://")):
+        raise ValueError("an address that starts with https:// or http://")
+    return text.rstrip("/")
+
+
 def _path(text: str) -> Path:
     return Path(text).expanduser()
 
@@ -148,6 +155,7 @@ KNOBS = (
     Knob("trusted_proxy_hops", "0", "proxies", "reverse proxies in front whose X-Forwarded-* headers are believed",
          _integer(0, 10)),
     Knob("log_text", "0", "", "write what users say into the log", _boolean),
+    Knob("hub_url", "", "URL", "hub or mirror that `download` fetches models from; empty: the client's default", _url),
 )  # fmt: skip
 
 

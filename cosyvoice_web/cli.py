@@ -1,0 +1,94 @@
+"""The command line: `python -m cosyvoice_web COMMAND`. Engines are imported only by the command that needs them."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from cosyvoice_web.errors import CosyVoiceWebError
+from cosyvoice_web.settings import load_settings
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status: 0 done, 1 refused or failed, 2 wrong usage."""
+    options = _parser().parse_args(arguments)
+    try:
+        status: int = options.run(options)
+    except CosyVoiceWebError as error:
+        _say(f"Error: {error}", sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m cosyvoice_web", description="CosyVoice-300M speech on a CPU.")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    command = commands.add_parser("download", help="fetch a published model")
+    command.add_argument("model", help="CosyVoice-300M-SFT, CosyVoice-300M, CosyVoice-300M-Instruct or OWNER/NAME")
+    command.add_argument("directory", type=Path)
+    command.add_argument("--mirror", metavar="URL", help="hub to fetch from (default: COSYVOICE_HUB_URL)")
+    command.set_defaults(run=_download)
+
+    command = commands.add_parser("doctor", help="check a model directory, file by file")
+    command.add_argument("directory", type=Path, metavar="MODEL_DIR")
+    command.set_defaults(run=_doctor)
+
+    command = commands.add_parser(
+        "make-checkpoint", help="write a model directory with recipe weights (it speaks noise)"
+    )
+    dimensions = command.add_mutually_exclusive_group(required=True)
+    dimensions.add_argument("--size", choices=("tiny", "full"))
+    dimensions.add_argument("--config", type=Path, metavar="FILE.yaml")
+    command.add_argument("--kind", choices=("base", "sft", "instruct"), help="default: what DIR's name says, else sft")
+    command.add_argument("directory", type=Path, metavar="DIR")
+    command.set_defaults(run=_make_checkpoint)
+
+    command = commands.add_parser("parity", help="compare a recipe model with golden values of the reference")
+    command.add_argument("directory", type=Path, metavar="DIR")
+    command.add_argument("golden", type=Path, metavar="GOLDEN.npz")
+    command.set_defaults(run=_parity)
+    return parser
+
+
+def _download(options: argparse.Namespace) -> int:
+    from cosyvoice_web.engines.cosyvoice.download import download_model
+
+    hub_url = options.mirror or load_settings(os.environ).hub_url or None
+    names = download_model(options.model, options.directory, hub_url)
+    _say(f"{options.directory} holds {', '.join(names)}. Start with COSYVOICE_MODEL_DIR={options.directory} make run")
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from cosyvoice_web.engines.cosyvoice.doctor import examine
+
+    examination = examine(options.directory)
+    _say(examination.table())
+    return 0 if examination.healthy else 1
+
+
+def _make_checkpoint(options: argparse.Namespace) -> int:
+    from cosyvoice_web.engines.cosyvoice.make_checkpoint import SIZES, make_checkpoint
+    from cosyvoice_web.engines.cosyvoice.weights.files import ModelKind
+
+    kind = ModelKind(options.kind) if options.kind else None
+    make_checkpoint(options.config or SIZES[options.size], options.directory, kind)
+    _say(f"{options.directory} holds a model with recipe weights: it speaks noise.")
+    return 0
+
+
+def _parity(options: argparse.Namespace) -> int:
+    from cosyvoice_web.engines.cosyvoice.parity import compare
+
+    comparison = compare(options.directory, options.golden)
+    _say(comparison.table())
+    return 0 if comparison.passed else 1
+
+
+def _say(text: str, stream: TextIO | None = None) -> None:
+    print(text, file=stream or sys.stdout, flush=True)
