@@ -10,7 +10,9 @@ from cosyvoice_web.text.sentences import Sentence
 class SpeechEngine(Protocol):
     """A loaded voice model.
 
-    The service calls `speak` and `warm_up` from one thread at a time; the properties may be read from any.
+    The service calls `speak` and `warm_up` from one thread at a time; the properties may be read from any. The one
+    exception: a `speak` that runs on long after its request is over counts as stuck, and the next one is called from a
+    fresh thread. What one call changes must therefore belong to that call.
     """
 
     @property
