@@ -14,6 +14,10 @@ MEL_SAMPLE_RATE_HZ = 22_050
 """Rate behind the flow's mel frames; the reference fixes it whatever the file says."""
 
 
+OVERLAP_TOKENS = 20
+"""Speech tokens at either end of a chunk that the flow treats apart, so that chunks of a stream can overlap in them."""
+
+
 @dataclass(frozen=True, slots=True)
 class TransformerConfig:
     """One relative-position transformer encoder.
@@ -106,6 +110,16 @@ class MelDecoderConfig:
     token_encoder: TransformerConfig
     length_regulator: LengthRegulatorConfig
     velocity_net: VelocityNetConfig
+
+    @property
+    def overlap_tokens(self) -> int:
+        """Speech tokens that two neighbouring chunks of a stream share."""
+        return OVERLAP_TOKENS
+
+    @property
+    def overlap_frames(self) -> int:
+        """Mel frames that two neighbouring chunks of a stream share."""
+        return self.mel_frames(OVERLAP_TOKENS)
 
     def mel_frames(self, token_count: int) -> int:
         """Mel frames that `token_count` speech tokens last: floor(tokens / token rate x 22050 / hop)."""

@@ -1,0 +1,1 @@
+"""Speech tokens to mel spectrogram, by conditional flow matching."""
