@@ -1,0 +1,79 @@
+"""The application with an engine that follows a script, for gunicorn to serve in tests.
+
+Files in the folder SCRIPT_DIR are the script: loading ends when `loaded` exists; a text that contains "hold" is spoken,
+chunk after chunk, until `released` exists; every other text is one chunk.
+"""
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from flask import Response, jsonify
+
+from cosyvoice_web.service.speech_service import SpeechService
+from cosyvoice_web.settings import load_settings
+from cosyvoice_web.speech import AudioChunk, Voice
+from cosyvoice_web.text.sentences import Sentence
+from cosyvoice_web.web.factory import create_app
+
+SCRIPT = Path(os.environ["SCRIPT_DIR"])
+RATE_HZ = 24_000
+VOICE = Voice("tone", "Tone", "en", "neutral", default=True)
+
+
+def wait_for(name: str) -> None:
+    nothing = threading.Event()
+    while not (SCRIPT / name).exists():
+        nothing.wait(0.01)
+
+
+class ScriptedEngine:
+    name = "scripted"
+    sample_rate_hz = RATE_HZ
+    voices: Sequence[Voice] = (VOICE,)
+    languages = frozenset({"en", "zh", "ja"})
+    native_speed_range = (0.5, 2.0)
+
+    def default_voice(self, language: str) -> Voice:
+        return VOICE
+
+    def speak(self, sentence: Sentence, voice: Voice, *, speed: float, seed: int) -> Iterator[AudioChunk]:
+        """A tone whose length tells how long the sentence was: 0.1 s a character."""
+        holding = "hold" in sentence.text
+        while holding and not (SCRIPT / "released").exists():
+            (SCRIPT / "speaking").touch()
+            threading.Event().wait(0.01)
+            yield self._tone(0.01)
+        yield self._tone(0.1 * len(sentence.text))
+
+    def warm_up(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def _tone(self, seconds: float) -> AudioChunk:
+        phase = np.arange(round(seconds * RATE_HZ), dtype=np.float32) * (2 * np.pi * 440 / RATE_HZ)
+        return AudioChunk((0.3 * np.sin(phase)).astype(np.float32), RATE_HZ)
+
+
+def load() -> ScriptedEngine:
+    wait_for("loaded")
+    return ScriptedEngine()
+
+
+settings = load_settings(os.environ)
+service = SpeechService(
+    load,
+    max_waiting=settings.max_waiting,
+    request_timeout_seconds=settings.request_timeout_seconds,
+    max_text_chars=settings.max_text_chars,
+)
+app = create_app(settings, service)
+
+
+@app.get("/thread-environment")
+def thread_environment() -> Response:
+    return jsonify({name: value for name, value in os.environ.items() if name.startswith(("OMP_", "MKL_"))})
