@@ -1,0 +1,1 @@
+"""Text tokens to speech tokens."""
