@@ -16,8 +16,6 @@ sys.path.insert(0, str(ROOT))  # this file is executed before gunicorn puts `chd
 from cosyvoice_web.errors import ConfigurationError  # noqa: E402
 from cosyvoice_web.settings import Settings, load_settings  # noqa: E402
 
-QUICK_STOP_EXIT_CODE = 0
-
 
 def _settings() -> Settings:
     # Checked here, in the master and before anything starts: a wrong setting is one line and exit status 1, not a
@@ -104,10 +102,18 @@ def post_worker_init(worker: Any) -> None:
 
     signal.signal(signal.SIGTERM, on_term)
 
+    # SIGINT and SIGQUIT (Ctrl-C): stop now; Python would wait for the threads of running requests. gunicorn's own
+    # handler takes locks of the thread pool, and waits for itself when it interrupts the line that holds them.
+    def on_quit(_signal_number: int, _frame: FrameType | None) -> None:
+        os._exit(0)
+
+    for quick in (signal.SIGINT, signal.SIGQUIT):
+        signal.signal(quick, on_quit)
+
     service.start()  # returns at once; loading goes on in the background while probes are answered
 
 
-def worker_int(worker: Any) -> None:
-    """SIGINT and SIGQUIT (Ctrl-C): stop now; otherwise Python would wait for the threads of running requests."""
-    worker.log.info("Stopping without waiting for running requests.")
-    os._exit(QUICK_STOP_EXIT_CODE)
+def worker_exit(_server: Any, worker: Any) -> None:
+    """In the worker, when every answer is sent or the grace time is over."""
+    if worker.booted:  # a worker that never started keeps its exit status, which stops the master
+        os._exit(0)  # a native thread that still loads or speaks must not meet an interpreter that is being taken down

@@ -141,6 +141,12 @@ def test_sigterm_lets_running_speech_finish_and_refuses_more(tmp_path: Path) -> 
         assert server.process.wait(30) == 0
 
 
+def test_sigterm_while_the_engine_loads_does_not_wait_for_it(tmp_path: Path) -> None:
+    with serving(tmp_path, APPLICATION, loaded=False) as server:
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(20) == 0
+
+
 def test_sigint_stops_at_once(tmp_path: Path) -> None:
     with serving(tmp_path, APPLICATION) as server, ThreadPoolExecutor(1) as pool:
         server.until({"ready": True})
