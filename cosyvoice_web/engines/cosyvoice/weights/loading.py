@@ -1,0 +1,72 @@
+"""From a checked model directory to the three networks, ready to speak."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from cosyvoice_web.engines.cosyvoice.config import CosyVoiceConfig
+from cosyvoice_web.engines.cosyvoice.language_model.speech_lm import SpeechLM
+from cosyvoice_web.engines.cosyvoice.layers.assembly import assemble
+from cosyvoice_web.engines.cosyvoice.mel_decoder.flow import MelDecoder
+from cosyvoice_web.engines.cosyvoice.vocoder.hift import HiFTVocoder
+from cosyvoice_web.engines.cosyvoice.weights.checkpoint_file import open_checkpoint
+from cosyvoice_web.engines.cosyvoice.weights.files import LANGUAGE_MODEL, MEL_DECODER, VOCODER, ModelFiles
+from cosyvoice_web.engines.cosyvoice.weights.flow_keys import mel_decoder_state
+from cosyvoice_web.engines.cosyvoice.weights.hift_keys import vocoder_state
+from cosyvoice_web.engines.cosyvoice.weights.llm_keys import language_model_state
+from cosyvoice_web.engines.cosyvoice.weights.tensor_source import TensorSource
+
+State = dict[str, torch.Tensor]
+
+_STATES: Mapping[str, Callable[[TensorSource, CosyVoiceConfig], State]] = {
+    LANGUAGE_MODEL: lambda source, config: language_model_state(source, config.language_model),
+    MEL_DECODER: lambda source, config: mel_decoder_state(source, config.mel_decoder),
+    VOCODER: lambda source, config: vocoder_state(source, config.vocoder),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Networks:
+    """The three stages; nothing on them changes while they speak."""
+
+    language_model: SpeechLM
+    mel_decoder: MelDecoder
+    vocoder: HiFTVocoder
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointState:
+    """Our modules' tensors from one file; `dropped` holds the entries left unused, each with the reason."""
+
+    tensors: State
+    dropped: Mapping[str, str]
+
+
+def load_networks(files: ModelFiles) -> Networks:
+    """Build the three networks around the tensors of the files, which stay mapped: do not change them meanwhile.
+
+    Raises:
+        FileTruncated: a file cannot be read as tensors.
+        KeyMismatch: tensors are missing, or there are some that the model does not have.
+        ShapeMismatch: a tensor has another shape than `cosyvoice.yaml` implies.
+    """
+    config, directory = files.config, files.directory
+    return Networks(
+        SpeechLM.from_state(config.language_model, read_state(directory / LANGUAGE_MODEL, config).tensors),
+        assemble(lambda: MelDecoder(config.mel_decoder), read_state(directory / MEL_DECODER, config).tensors),
+        assemble(lambda: HiFTVocoder(config.vocoder), read_state(directory / VOCODER, config).tensors),
+    )
+
+
+def read_state(path: Path, config: CosyVoiceConfig) -> CheckpointState:
+    """The tensors of `llm.pt`, `flow.pt` or `hift.pt` under the names of our modules, float32.
+
+    Raises:
+        CheckpointError: see `load_networks`.
+    """
+    source = open_checkpoint(path)
+    state = _STATES[path.name](source, config)
+    source.finish()
+    return CheckpointState(state, source.dropped)
