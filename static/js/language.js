@@ -18,8 +18,10 @@ export function mainLanguage(text) {
       counts.set("ja", counts.get("ja") + counts.get("zh")); // kanji beside kana are Japanese
       counts.set("zh", 0);
     }
-    const language = largest(new Map(SCRIPTS.map((script) => [script.language, counts.get(script.language) * script.size * script.weight])));
-    const size = SCRIPTS.reduce((sum, script) => sum + counts.get(script.language) * script.size, 0);
+    const sizes = SCRIPTS.map(({ language, size }) => counts.get(language) * size);
+    const weights = new Map(SCRIPTS.map(({ language, weight }, index) => [language, sizes[index] * weight]));
+    const language = largest(weights);
+    const size = sizes.reduce((sum, each) => sum + each, 0);
     shares.set(language, (shares.get(language) ?? 0) + size);
   }
   return largest(shares);

@@ -1,7 +1,7 @@
 // Wires the page: state of the server -> Speak -> progress -> answer or words of trouble.
 
 import { expectedSeconds, learn } from "./estimate.js";
-import { announce, clearMessage, inWords, showMessage, showPanel } from "./messages.js";
+import { announce, clearMessage, inWords, showMessage, showPanel, updateMessage } from "./messages.js";
 import { pausePlayer, showAnswer } from "./player.js";
 import { startProgress } from "./progress.js";
 import { watchReadiness } from "./readiness.js";
@@ -103,16 +103,20 @@ function fail(error) {
     return;
   }
   if (!(error instanceof ServerError || error instanceof NetworkError)) throw error;
-  showMessage(inWords(error), error.requestId);
+  const isOurFault = error.status >= 500 && !error.retryAfterSeconds;
+  showMessage(inWords(error), isOurFault ? error.requestId : "");
   if (error instanceof NetworkError || NOT_READY_CODES.includes(error.code)) {
     watch.restart();
   } else if (error.code === "unknown_voice") {
     loadVoices();
   } else if (error.retryAfterSeconds) {
     countDown(error.retryAfterSeconds, (left) => {
-      if (left > 0) return void (document.getElementById("message-text").textContent = inWords(error, left));
-      clearMessage();
-      announce(t("speak.again"));
+      if (left > 0) {
+        updateMessage(inWords(error, left));
+      } else {
+        clearMessage();
+        announce(t("speak.again"));
+      }
     });
   }
 }

@@ -25,7 +25,14 @@ export function showMessage(words, requestId = "") {
   text.textContent = words;
   reference.textContent = requestId ? t("error.reference", { id: requestId }) : "";
   reference.hidden = !requestId;
+  box.setAttribute("aria-live", "assertive");
   box.hidden = false;
+}
+
+/** Change the words of the message that is shown, as in a countdown; screen readers are not told again. */
+export function updateMessage(words) {
+  box.setAttribute("aria-live", "off");
+  text.textContent = words;
 }
 
 /** Take the words away. */

@@ -40,7 +40,7 @@ class Markup(HTMLParser):
 def body(client: FlaskClient, path: str) -> bytes:
     with client.get(path) as answer:  # static files are closed with their answer
         assert answer.status_code == 200
-        return answer.data
+        return bytes(answer.data)
 
 
 @pytest.fixture
