@@ -11,18 +11,19 @@ IPV6_BUCKET_BITS = 64  # the smallest block that one customer gets: any address 
 
 
 class TrustedProxies:
-    """WSGI middleware: believe the last `hops` entries of every X-Forwarded-* header, as that many proxies wrote them.
+    """WSGI middleware: the client's address, scheme and path prefix as `hops` proxies reported them.
 
-    X-Forwarded-Prefix is among them, so the page works below a path. Quotes and backslashes are removed first: an
-    unbalanced quote that a client put at the front would otherwise swallow the entries that the proxies added.
+    Each proxy appends to X-Forwarded-For, so the client is the entry `hops` from its end. X-Forwarded-Proto and
+    X-Forwarded-Prefix are usually set by one proxy, and their last entry counts. Quotes and backslashes are removed
+    first: an unbalanced quote that a client put at the front would swallow the entries that the proxies added.
     """
 
     def __init__(self, app: WSGIApplication, hops: int) -> None:
-        self._fixed = ProxyFix(app, x_for=hops, x_proto=hops, x_host=hops, x_port=hops, x_prefix=hops)
+        self._fixed = ProxyFix(app, x_for=hops, x_proto=1, x_prefix=1)
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Serve one request."""
-        for name in ("FOR", "PROTO", "HOST", "PORT", "PREFIX"):
+        for name in ("FOR", "PROTO", "PREFIX"):
             key = f"HTTP_X_FORWARDED_{name}"
             if key in environ:
                 environ[key] = environ[key].replace('"', "").replace("\\", "")
