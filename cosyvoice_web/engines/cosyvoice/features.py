@@ -71,7 +71,7 @@ def speaker_filter_bank(samples: torch.Tensor) -> torch.Tensor:
 
     Source: CosyVoice, cli/frontend.py, CosyVoiceFrontEnd._extract_spk_embedding.
     """
-    energies = torchaudio.compliance.kaldi.fbank(
+    energies: torch.Tensor = torchaudio.compliance.kaldi.fbank(
         samples[None],
         num_mel_bins=_SPEAKER_MEL_CHANNELS,
         dither=0.0,
@@ -88,16 +88,17 @@ def mel_filters(
 
     Source: librosa.filters.mel with its defaults, which both reference front ends take.
     """
-    return torchaudio.functional.melscale_fbanks(
+    filters: torch.Tensor = torchaudio.functional.melscale_fbanks(
         fft_size // 2 + 1, lowest_hz, highest_hz, mel_channels, sample_rate_hz, norm="slaney", mel_scale="slaney"
     )
+    return filters
 
 
 def _power_spectrum(
     samples: torch.Tensor, fft_size: int, hop_samples: int, window_samples: int, *, is_centred: bool
 ) -> torch.Tensor:
     """`samples` (1, samples) to (1, fft_size // 2 + 1, frames) float32."""
-    bins = torch.stft(
+    bins: torch.Tensor = torch.stft(
         samples,
         fft_size,
         hop_samples,

@@ -1,17 +1,23 @@
 """The whole stage on one page: speech tokens, a voice and noise in, mel spectrogram out."""
 
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from cosyvoice_web.engines.cosyvoice.config import MelDecoderConfig
+from cosyvoice_web.engines.cosyvoice.layers.assembly import assemble
 from cosyvoice_web.engines.cosyvoice.mel_decoder import ode_solver
 from cosyvoice_web.engines.cosyvoice.mel_decoder.length_regulator import LengthRegulator
 from cosyvoice_web.engines.cosyvoice.mel_decoder.token_encoder import TokenEncoder
 from cosyvoice_web.engines.cosyvoice.mel_decoder.velocity_net import VelocityNet
+
+PREPARED_POSITIONS = 512
+"""Tokens, those of a prompt included, whose relative positions are projected at load; longer inputs project theirs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,7 @@ class FlowVoice:
     prompt_mel: torch.Tensor
 
     @classmethod
-    def without_prompt(cls, speaker: torch.Tensor, config: MelDecoderConfig) -> "FlowVoice":
+    def without_prompt(cls, speaker: torch.Tensor, config: MelDecoderConfig) -> Self:
         """A voice known by its embedding alone, (1, speaker_dim) float32."""
         return cls(speaker, torch.zeros(1, 0, dtype=torch.int64), torch.zeros(1, 0, config.mel_channels))
 
@@ -66,6 +72,18 @@ class MelDecoder(nn.Module):
         self.speaker_projection = nn.Linear(config.speaker_dim, config.mel_channels)
         self.length_regulator = LengthRegulator(config)
         self.velocity_net = VelocityNet(config.velocity_net)
+
+    @classmethod
+    def from_state(cls, config: MelDecoderConfig, state: Mapping[str, torch.Tensor]) -> Self:
+        """The model with the weights of `weights.flow_keys.mel_decoder_state`, which it keeps without copying."""
+        decoder = assemble(lambda: cls(config), state)
+        decoder.prepare()
+        return decoder
+
+    @torch.inference_mode()
+    def prepare(self) -> None:
+        """Compute once what every call would compute again; call it after the weights have changed."""
+        self.token_encoder.encoder.prepare_positions(PREPARED_POSITIONS)
 
     @torch.inference_mode()
     def decode(

@@ -1,7 +1,7 @@
 """Euler steps along the flow, with classifier-free guidance."""
 
 import math
-from concurrent.futures import Executor
+from concurrent.futures import Executor, wait
 
 import torch
 
@@ -94,8 +94,8 @@ def _both_branches(
     try:
         guided = _one_branch(net, inputs[:1], time_bias)
     finally:
-        free = pending.result()
-    return guided, free
+        wait([pending])
+    return guided, pending.result()
 
 
 def _one_branch(net: VelocityNet, inputs: torch.Tensor, time_bias: torch.Tensor) -> torch.Tensor:

@@ -1,6 +1,7 @@
 """The network that estimates the velocity of the flow: a one-dimensional U-Net of residual and transformer blocks."""
 
 import math
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
@@ -102,7 +103,7 @@ class VelocityNet(nn.Module):
         outer_channels, inner_channels = config.channels[0], config.channels[-1]
         inwards = (config.input_channels, *config.channels)
         outwards = (*config.channels[::-1], outer_channels)
-        self.down_levels = nn.ModuleList(Level(*pair, config) for pair in zip(inwards, inwards[1:], strict=False))
+        self.down_levels = nn.ModuleList(Level(*pair, config) for pair in pairwise(inwards))
         self.downsamplings = nn.ModuleList(
             _plain_or(level == len(config.channels) - 1, channels, TimeConvolution(channels, channels, 3, stride=2))
             for level, channels in enumerate(config.channels)
@@ -110,9 +111,7 @@ class VelocityNet(nn.Module):
         self.middle_levels = nn.ModuleList(
             Level(inner_channels, inner_channels, config) for _ in range(config.middle_level_count)
         )
-        self.up_levels = nn.ModuleList(
-            Level(2 * before, after, config) for before, after in zip(outwards, outwards[1:], strict=False)
-        )
+        self.up_levels = nn.ModuleList(Level(2 * before, after, config) for before, after in pairwise(outwards))
         self.upsamplings = nn.ModuleList(
             _plain_or(level == len(config.channels) - 1, channels, TimeUpsampling(channels, channels, 4, stride=2))
             for level, channels in enumerate(outwards[1:])
@@ -148,7 +147,7 @@ class VelocityNet(nn.Module):
         Returns:
             (batch, frames, mel) float32, per unit of the flow's time.
         """
-        biases = iter(time_bias.split(self.level_channels))
+        biases = iter(torch.split(time_bias, list(self.level_channels)))
         skips: list[torch.Tensor] = []
         for level, downsampling in zip(self.down_levels, self.downsamplings, strict=True):
             x = level(x, next(biases))

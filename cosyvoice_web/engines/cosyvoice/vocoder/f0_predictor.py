@@ -1,5 +1,7 @@
 """Fundamental frequency from the mel spectrogram."""
 
+from itertools import pairwise
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -22,7 +24,7 @@ class F0Predictor(nn.Module):
         super().__init__()
         widths = (config.input_channels, *(config.hidden_channels,) * CONVOLUTION_COUNT)
         self.convolutions = nn.ModuleList(
-            TimeConvolution(before, after, KERNEL_SIZE) for before, after in zip(widths, widths[1:], strict=False)
+            TimeConvolution(before, after, KERNEL_SIZE) for before, after in pairwise(widths)
         )
         self.output = nn.Linear(config.hidden_channels, config.output_count)
 

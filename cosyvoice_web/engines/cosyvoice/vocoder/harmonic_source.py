@@ -41,7 +41,8 @@ class HarmonicSource(nn.Module):
             f0_hz: (1, frames) float32, constant over each frame; at or below the threshold: unvoiced.
             phases: (harmonics + 1, 1) float64 in radians, phases before the first sample; `random_phases` or what the
                 frames before these gave back.
-            noise: generator of the noise; None: none at all.
+            noise: generator of the noise, drawn sample by sample, so that frames in pieces get what they get as a
+                whole where a frame's draws are a multiple of 16; None: none at all.
 
         Returns:
             The source (1, frames * samples_per_frame) float32 in (-1, 1), and the phases after its last sample.
@@ -57,6 +58,6 @@ class HarmonicSource(nn.Module):
         if noise is not None:
             unvoiced_deviation = config.sine_amplitude * UNVOICED_NOISE_SHARE
             deviation = is_voiced * config.noise_deviation + (1 - is_voiced) * unvoiced_deviation
-            sines.addcmul_(torch.randn(sines.shape, generator=noise), deviation)
+            sines.addcmul_(torch.randn(sines.T.shape, generator=noise).T, deviation)
         source: torch.Tensor = torch.tanh(F.linear(sines.T, self.mix.weight, self.mix.bias))
         return source.T, end_phases

@@ -1,13 +1,17 @@
 """Mel spectrogram and excitation to waveform."""
 
 import math
-from concurrent.futures import Executor
+from collections.abc import Mapping
+from concurrent.futures import Executor, wait
+from itertools import pairwise
+from typing import Self, cast
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from cosyvoice_web.engines.cosyvoice.config import VocoderConfig
+from cosyvoice_web.engines.cosyvoice.layers.assembly import assemble
 from cosyvoice_web.engines.cosyvoice.layers.time_convolution import TimeConvolution, TimeUpsampling
 from cosyvoice_web.engines.cosyvoice.vocoder import spectral
 from cosyvoice_web.engines.cosyvoice.vocoder.f0_predictor import F0Predictor
@@ -105,13 +109,12 @@ class HiFTVocoder(nn.Module):
             )
         self.output = TimeConvolution(channels, config.fft_size + 2, EDGE_KERNEL_SIZE)
 
-    def source(
-        self, mel: torch.Tensor, phases: torch.Tensor, noise: torch.Generator | None
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Excitation for `mel` (1, frames, mel): see `HarmonicSource.forward` for the arguments and what comes back."""
-        source, end_phases = self.harmonic_source(self.f0_predictor(mel), phases, noise)
-        return source, end_phases
+    @classmethod
+    def from_state(cls, config: VocoderConfig, state: Mapping[str, torch.Tensor]) -> Self:
+        """The model with the weights of `weights.hift_keys.vocoder_state`, which it keeps without copying."""
+        return assemble(lambda: cls(config), state)
 
+    @torch.inference_mode()
     def decode(self, mel: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
         """Waveform of a mel spectrogram.
 
@@ -131,49 +134,49 @@ class HiFTVocoder(nn.Module):
             if stage == last:
                 x = torch.cat((x[:, 1:2], x), dim=1)
             x.add_(self.source_stacks[stage](self.source_inputs[stage](source_bins)))
-            x = _mean_of(self.stacks[stage], x)
+            x = _mean_of(cast(nn.ModuleList, self.stacks[stage]), x)
         bins = self.output(F.leaky_relu_(x, LAST_LEAKY_RELU_SLOPE))
         log_magnitude, phase = bins.split(config.fft_size // 2 + 1, dim=2)
         return spectral.waveform(log_magnitude, phase.sin(), config).clamp_(-config.audio_limit, config.audio_limit)
 
     @property
     def context_frames(self) -> int:
-        """Mel frames to either side that can change the waveform of a frame."""
+        """Mel frames to either side, together with their excitation, that can change the waveform of a frame."""
         config = self.config
-        frames, rate = (EDGE_KERNEL_SIZE - 1) / 2, 1
+        reach, rate = (EDGE_KERNEL_SIZE - 1) / 2, 1
         for stage, upsample_rate in enumerate(config.upsample_rates):
-            frames += config.upsample_kernel_sizes[stage] / (2 * upsample_rate * rate) + 1 / rate
+            reach += config.upsample_kernel_sizes[stage] / (upsample_rate * rate)
             rate *= upsample_rate
-            widest = max(
-                (kernel_size - 1) // 2 * (sum(dilations) + len(dilations))
-                for kernel_size, dilations in zip(
-                    (*config.kernel_sizes, config.source_kernel_sizes[stage]),
-                    (*config.dilations, config.source_dilations[stage]),
-                    strict=True,
-                )
-            )
-            frames += 2 * widest / rate
-        frames += ((EDGE_KERNEL_SIZE - 1) / 2 + config.fft_size / config.fft_hop_samples) / rate
-        return math.ceil(frames) + 1
+            source_reach = _stack_reach(config.source_kernel_sizes[stage], config.source_dilations[stage])
+            reach = max(reach, (source_reach + config.fft_size) / rate + 1 / rate)
+            stacks = zip(config.kernel_sizes, config.dilations, strict=True)
+            reach += (1 + max(_stack_reach(*stack) for stack in stacks)) / rate
+        reach += ((EDGE_KERNEL_SIZE - 1) / 2 + config.fft_size / config.fft_hop_samples) / rate
+        return math.ceil(reach)
 
     def decode_in_parts(
         self, mel: torch.Tensor, source: torch.Tensor, part_count: int, executor: Executor
     ) -> torch.Tensor:
-        """As `decode`, cut along time into `part_count` parts that the workers of `executor` decode at once.
+        """As `decode`, cut along time into `part_count` parts: the caller's thread decodes one, `executor` the others.
 
         Every part is decoded with `context_frames` of its neighbours, so the result is that of `decode` to rounding.
         """
         frames, per_frame = mel.shape[1], self.config.samples_per_frame
-        edges = [frames * part // part_count for part in range(part_count + 1)]
+        context = self.context_frames
 
         def decode_part(start: int, end: int) -> torch.Tensor:
-            before, after = max(0, start - self.context_frames), min(frames, end + self.context_frames)
-            with torch.inference_mode():
-                samples = self.decode(mel[:, before:after], source[:, before * per_frame : after * per_frame])
+            before, after = max(0, start - context), min(frames, end + context)
+            samples = self.decode(mel[:, before:after], source[:, before * per_frame : after * per_frame])
             return samples[:, (start - before) * per_frame : (end - before) * per_frame]
 
-        spans = [(start, end) for start, end in zip(edges, edges[1:], strict=False) if end > start]
-        return torch.cat(list(executor.map(decode_part, *zip(*spans, strict=True))), dim=1)
+        edges = [frames * part // part_count for part in range(part_count + 1)]
+        first, *others = [(start, end) for start, end in pairwise(edges) if end > start]
+        pending = [executor.submit(decode_part, *span) for span in others]
+        try:
+            parts = [decode_part(*first)]
+        finally:
+            wait(pending)
+        return torch.cat((*parts, *(part.result() for part in pending)), dim=1)
 
 
 def _mean_of(stacks: nn.ModuleList, x: torch.Tensor) -> torch.Tensor:
@@ -182,3 +185,8 @@ def _mean_of(stacks: nn.ModuleList, x: torch.Tensor) -> torch.Tensor:
     for stack in others:
         total.add_(stack(x))
     return total.div_(len(stacks))
+
+
+def _stack_reach(kernel_size: int, dilations: tuple[int, ...]) -> int:
+    """Steps to either side that a `ResidualStack` looks at."""
+    return (kernel_size - 1) // 2 * (sum(dilations) + len(dilations))

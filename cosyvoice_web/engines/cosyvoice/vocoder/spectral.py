@@ -25,7 +25,7 @@ def spectrum(signal: torch.Tensor, config: VocoderConfig) -> torch.Tensor:
         signal,
         config.fft_size,
         config.fft_hop_samples,
-        window=torch.hann_window(config.fft_size),
+        window=torch.hann_window(config.fft_size, dtype=signal.dtype),
         return_complex=True,
     )
     return torch.cat((complex_bins.real, complex_bins.imag), dim=1).transpose(1, 2).contiguous()
@@ -46,4 +46,5 @@ def waveform(log_magnitude: torch.Tensor, phase: torch.Tensor, config: VocoderCo
     """
     magnitude = log_magnitude.exp().clamp_(max=LARGEST_MAGNITUDE)
     bins = torch.polar(magnitude, phase).transpose(1, 2)
-    return torch.istft(bins, config.fft_size, config.fft_hop_samples, window=torch.hann_window(config.fft_size))
+    window = torch.hann_window(config.fft_size, dtype=phase.dtype)
+    return torch.istft(bins, config.fft_size, config.fft_hop_samples, window=window)
