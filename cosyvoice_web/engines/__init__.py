@@ -1,1 +1,24 @@
 """The voice engines behind one interface."""
+
+from importlib import import_module
+from typing import Any
+
+from cosyvoice_web.settings import Settings
+
+
+def load_engine(settings: Settings) -> Any:
+    """Load the configured engine; what it needs is imported here, so that importing this package costs nothing.
+
+    Returns:
+        A `cosyvoice_web.service.engine_port.SpeechEngine`.
+
+    Raises:
+        CheckpointError: a file of the model is missing, incomplete or of another model.
+        ConfigurationError: the settings do not fit the model.
+    """
+    if settings.engine == "kokoro":
+        from cosyvoice_web.engines.kokoro.engine import KokoroEngine
+
+        return KokoroEngine.load(settings.num_threads, settings.cache_dir)
+    module = import_module("cosyvoice_web.engines.cosyvoice.engine")
+    return module.CosyVoiceEngine.load(settings.model_dir, settings.num_threads, settings.cache_dir)

@@ -1,0 +1,100 @@
+"""The embedded engine on one page: sentence, phonemes, pieces, model, audio."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from cosyvoice_web.engines.kokoro.chunking import split_phonemes
+from cosyvoice_web.engines.kokoro.model import SAMPLE_RATE_HZ, KokoroModel
+from cosyvoice_web.engines.kokoro.phonemes import Phonemizer
+from cosyvoice_web.engines.kokoro.voices import VOICES, Styles, load_styles
+from cosyvoice_web.errors import UnknownVoice
+from cosyvoice_web.speech import AudioChunk, Voice
+from cosyvoice_web.text.sentences import Run, Sentence
+
+LANGUAGES = frozenset(("zh", "en", "ja"))
+NATIVE_SPEED_RANGE = (0.7, 1.25)
+"""Faster, the model swallows the first syllable: twice as many characters misheard at 1.5, four times at 2.0."""
+
+_WARM_UP = {"zh": "你好，欢迎使用。", "en": "Hello, and welcome.", "ja": "こんにちは、何でも話せます。"}
+
+
+class KokoroEngine:
+    """Kokoro-82M with every voice in memory. Nothing on it changes after it is built."""
+
+    def __init__(self, model: KokoroModel, phonemizer: Phonemizer, styles: Mapping[str, Styles]) -> None:
+        self._model = model
+        self._phonemizer = phonemizer
+        self._styles = styles
+
+    @classmethod
+    def load(cls, num_threads: int, cache_dir: Path) -> "KokoroEngine":  # noqa: ARG003 - nothing is written
+        """Load model, dictionaries and voices from the installed packages.
+
+        Args:
+            num_threads: threads of one inference.
+            cache_dir: not used: everything is read in place or built in memory.
+
+        Raises:
+            FileMissing, FileTruncated: the installation is not whole.
+        """
+        import onnxruntime  # noqa: F401 - first, as two threads below need it
+
+        with ThreadPoolExecutor(1, thread_name_prefix="kokoro-load") as pool:
+            model = pool.submit(KokoroModel.load, num_threads)
+            phonemizer = Phonemizer()
+            return cls(model.result(), phonemizer, load_styles())
+
+    @property
+    def name(self) -> str:
+        """Short name for operators."""
+        return "kokoro"
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """Rate of every chunk."""
+        return SAMPLE_RATE_HZ
+
+    @property
+    def voices(self) -> Sequence[Voice]:
+        """Every voice, the order of the menu."""
+        return VOICES
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """Languages that every voice speaks, each with its own accent."""
+        return LANGUAGES
+
+    @property
+    def native_speed_range(self) -> tuple[float, float]:
+        """Slowest and fastest speed that the model renders cleanly."""
+        return NATIVE_SPEED_RANGE
+
+    def default_voice(self, language: str) -> Voice:
+        """The default voice of the language; the first voice for a language that is not spoken."""
+        return next((voice for voice in VOICES if voice.default and voice.language == language), VOICES[0])
+
+    def speak(self, sentence: Sentence, voice: Voice, *, speed: float, seed: int) -> Iterator[AudioChunk]:  # noqa: ARG002
+        """Yield one chunk of audio for each piece of the sentence. `seed` has no influence: the model draws nothing.
+
+        Raises:
+            SynthesisError: a character has no reading, or there is nothing to speak.
+            UnknownVoice: the voice is not one of `voices`.
+        """
+        if voice.id not in self._styles:
+            raise UnknownVoice(voice.id, self._styles)
+        styles = self._styles[voice.id]
+        for piece in split_phonemes(self._phonemizer.phonemes(sentence)):
+            samples = self._model.synthesize(piece, styles[len(piece) - 1], speed)
+            yield AudioChunk(samples, SAMPLE_RATE_HZ)
+
+    def warm_up(self) -> None:
+        """Speak a short sentence in every language."""
+        for language, text in _WARM_UP.items():
+            sentence = Sentence(text, 0, len(text), language, (Run(text, language),))
+            for _ in self.speak(sentence, self.default_voice(language), speed=1.0, seed=0):
+                pass
+
+    def close(self) -> None:
+        """Give the memory back."""
+        del self._model, self._phonemizer, self._styles
