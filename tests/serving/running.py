@@ -49,7 +49,7 @@ class Server:
         """Everything it has written so far."""
         return self._log.read_text(encoding="utf-8")
 
-    def connect(self, timeout_seconds: float = 30.0) -> http.client.HTTPConnection:
+    def connect(self, timeout_seconds: float = 120.0) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_seconds)
 
     def get(self, path: str, headers: Mapping[str, str] | None = None) -> Answer:
