@@ -94,7 +94,7 @@ def test_the_automatic_entry_follows_what_is_typed(open_page: OpenPage) -> None:
     names = set()
     for text in ("你好", "hello", "こんにちは"):
         page.fill("#text", text)
-        expect(automatic).to_have_text(re.compile(r"^Automatic: fits the text \(.+\)$"))
+        expect(automatic).to_have_text(re.compile(r"^Automatic: (?!fits the text)"))
         names.add(automatic.inner_text())
     assert len(names) == 3
 
@@ -173,7 +173,7 @@ def test_hostile_voice_names_are_only_text(open_page: OpenPage) -> None:
     page.goto("./")
     page.fill("#text", "你好")
     expect(page.locator("#speaker optgroup option")).to_have_text(f"{name} · female")
-    expect(page.locator("#speaker option").first).to_have_text(f"Automatic: fits the text ({name})")
+    expect(page.locator("#speaker option").first).to_have_text(f"Automatic: {name}")
     assert page.evaluate("window.hacked") is None
 
 
