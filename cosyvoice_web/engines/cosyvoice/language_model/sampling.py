@@ -67,9 +67,8 @@ def _greatest(values: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Ten
 def _draw(weights: torch.Tensor, uniforms: torch.Tensor) -> torch.Tensor:
     """Places drawn with probabilities proportional to `weights` (rows, n) by float64 uniforms (rows, 1) below 1.
 
-    Returns (rows, 1); a place of weight 0 is never drawn.
+    Returns (rows, 1); a place of weight 0 is never drawn: the product of the sum and a float64 below 1 rounds to less
+    than the sum, so there is a place whose cumulative weight is the first to exceed it.
     """
     cumulative = weights.double().cumsum(dim=-1)
-    total = cumulative[:, -1:].contiguous()
-    last = torch.searchsorted(cumulative, total)  # rounding could carry a uniform just below 1 past it
-    return torch.minimum(torch.searchsorted(cumulative, uniforms * total, right=True), last)
+    return torch.searchsorted(cumulative, uniforms * cumulative[:, -1:], right=True)

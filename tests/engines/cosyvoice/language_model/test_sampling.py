@@ -4,9 +4,11 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cosyvoice_web.engines.cosyvoice.config import SamplingConfig
-from cosyvoice_web.engines.cosyvoice.language_model.sampling import nucleus, sample_tokens
+from cosyvoice_web.engines.cosyvoice.language_model.sampling import _draw, nucleus, sample_tokens
 from tests.engines.cosyvoice.golden_files import GOLDEN_DIR
 
 CONFIG = SamplingConfig()
@@ -60,6 +62,14 @@ def test_a_token_of_the_recent_past_is_not_drawn_again() -> None:
     assert set(sample_tokens(scores, [[0, *[7] * 10]] * 500, CONFIG, generators)) == {0}, "eleven tokens ago is past"
 
 
+def test_the_second_draw_does_not_depend_on_the_first() -> None:
+    count, scores = 4000, torch.tensor([0.5, 0.2, 0.2, 0.1]).log()
+    generators = [torch.Generator().manual_seed(6)] * count
+    drawn = Counter(sample_tokens(scores.expand(count, 4), [[0]] * count, SamplingConfig(top_p=1.0), generators))
+    for token, probability in enumerate((0.0, 0.4, 0.4, 0.2)):  # 0.5 of the draws are 0 and are shared out 2 : 2 : 1
+        assert drawn[token] / count == pytest.approx(probability, abs=0.04)
+
+
 def test_the_threshold_counts_repetitions_in_the_window() -> None:
     scores = torch.tensor([[9.0, 1.0]])
     config = SamplingConfig(top_p=0.5, window_tokens=4, repetition_threshold=0.5)
@@ -88,3 +98,10 @@ def test_inputs_stay_as_they_were() -> None:
     sample_tokens(scores, histories, CONFIG, seeded(1, 2))
     assert torch.equal(scores, kept)
     assert histories == [list(range(50)), []]
+
+
+@given(st.lists(st.floats(0.0, 1.0, width=32), min_size=1, max_size=30).filter(any), st.floats(0, 1, exclude_max=True))
+def test_a_draw_never_hits_a_weight_of_zero(weights: list[float], uniform: float) -> None:
+    for chance in (uniform, 0.0, 1.0 - 2.0**-53):
+        place = int(_draw(torch.tensor([weights]), torch.tensor([[chance]], dtype=torch.float64)))
+        assert weights[place] > 0

@@ -101,3 +101,11 @@ def test_nothing_is_blocked_for_one_query_that_may_see_all() -> None:
     blocked = blocked_keys(1, 5, 1, [0, 3])
     assert blocked is not None
     assert blocked.squeeze().tolist() == [[False] * 5, [True, True, True, False, False]]
+
+
+@pytest.mark.parametrize("chunk_tokens", [0, 1, 4])
+def test_every_query_sees_something(chunk_tokens: int) -> None:
+    blocked = blocked_keys(5, 5, chunk_tokens, [0, 3])
+    assert blocked is not None
+    assert not blocked.all(dim=-1).any()
+    assert blocked[1, 0, 3:, :3].all(), "padding is seen by no other query"
