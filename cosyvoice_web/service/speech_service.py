@@ -53,6 +53,9 @@ PATIENCE_SHARE, PATIENCE_MAX_SECONDS = 0.2, 60.0
 """An engine call may run on for this share of the request's time after it is over, and at most this long, before it
 counts as stuck: enough for a slow machine to reach the next chunk, so that two calls never overlap without need."""
 
+FIRST_LANGUAGE_WEIGHT = 1.5
+"""How much more another language must have than the one a text begins with to choose the voice."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceStatus:
@@ -293,11 +296,15 @@ class SpeechService:
 
 
 def _voice(engine: SpeechEngine, request: SpeechRequest, sentences: Sequence[Sentence]) -> Voice:
-    """The voice that was asked for, or the default one of the language that most of the text is in."""
+    """The voice that was asked for, or the default one of the text's main language.
+
+    That is the language it begins with, unless there is clearly more of another.
+    """
     if request.voice_id is None:
         shares: defaultdict[str, float] = defaultdict(float)
         for sentence in sentences:
             shares[sentence.language] += spoken_units(sentence)
+        shares[sentences[0].language] *= FIRST_LANGUAGE_WEIGHT
         return engine.default_voice(max(shares, key=lambda language: shares[language]))
     for voice in engine.voices:
         if voice.id == request.voice_id:

@@ -66,7 +66,10 @@ class Utterance:
         """
         result = self._results.get(timeout=max(0.0, timeout_seconds))
         if isinstance(result, CosyVoiceWebError):
-            raise result
+            try:
+                raise result
+            finally:
+                del result  # else error, traceback and this frame hold one another, and the audio with them
         return result
 
     def cancel(self) -> None:
@@ -109,7 +112,7 @@ class Utterance:
                 self.seconds_done = time.monotonic() - started_at
             outcome = None
         except CosyVoiceWebError as error:
-            outcome = error.with_traceback(None)  # its frames would keep this utterance's samples alive
+            outcome = error.with_traceback(None)  # it and this frame would hold one another, and the audio with them
         except Exception as error:  # noqa: BLE001 - the boundary to foreign code: translated once, here
             # The message of a foreign exception may quote what the user said, so only its class and place are logged.
             place = "".join(traceback.format_tb(error.__traceback__))

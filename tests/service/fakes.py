@@ -24,6 +24,16 @@ VOICES = (
 Behaviour = Callable[[Sentence], Iterator[Samples]]
 
 
+def wait_until(condition: Callable[[], bool]) -> None:
+    """For what another thread does a moment later."""
+    tick = threading.Event()
+    for _ in range(2000):
+        if condition():
+            return
+        tick.wait(0.005)
+    raise AssertionError("it never came")
+
+
 def tone(text: str, *, seconds: float = 0.05, voice: str = "", seed: int = 0, rate_hz: int = RATE_HZ) -> Samples:
     """A sound that belongs to this text, voice and seed alone."""
     generator = np.random.default_rng([seed, *f"{voice}|{text}".encode()])

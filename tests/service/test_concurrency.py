@@ -1,8 +1,9 @@
 """Several requests at once, and calls that do not come back."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import pytest
 
@@ -12,7 +13,7 @@ from cosyvoice_web.service.speech_service import SpeechService
 from cosyvoice_web.speech import AudioOutput, Samples, SpeechRequest
 from cosyvoice_web.text.sentences import Sentence
 from tests.service.conftest import Serve
-from tests.service.fakes import PATIENT_SECONDS, ScriptedEngine, Stuck, tone
+from tests.service.fakes import PATIENT_SECONDS, ScriptedEngine, Stuck, tone, wait_until
 
 HELLO = SpeechRequest("Hello there.")
 STUCK = SpeechRequest("It is stuck.")
@@ -113,16 +114,7 @@ def test_the_late_result_of_a_stuck_call_reaches_nobody(serve: Serve) -> None:
         second.release.set()
         [chunk] = chunks.result(PATIENT_SECONDS)
     assert (chunk.samples == tone("late The second one.")).all()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """For what another thread does a moment later."""
-    tick = threading.Event()
-    for _ in range(2000):
-        if condition():
-            return
-        tick.wait(0.005)
-    raise AssertionError("it never came")
+    wait_until(lambda: sum(thread.is_alive() for thread in engine.threads) == 1)
 
 
 def test_two_stuck_calls_take_the_service_out_of_service_until_one_returns(serve: Serve) -> None:
@@ -168,11 +160,12 @@ def test_who_waits_when_the_engine_gets_stuck_for_good_is_told_at_once(serve: Se
     second.release.set()
 
 
-def test_closing_does_not_hang_on_stuck_calls(serve: Serve) -> None:
+@pytest.mark.parametrize("texts", [["It is stuck."], ["It is stuck.", "It is jammed."]])
+def test_closing_does_not_hang_on_stuck_calls(serve: Serve, texts: list[str]) -> None:
     engine = ScriptedEngine()
     first, second = stuck_twice(engine)
     service = serve(engine, request_timeout_seconds=SHORT_SECONDS)
-    for text in ("It is stuck.", "It is jammed."):
+    for text in texts:
         with pytest.raises(DeadlineExceeded):
             service.render(SpeechRequest(text), AudioOutput())
     service.close()
@@ -187,7 +180,8 @@ def reach(service: SpeechService, state: EngineState) -> None:
     wait_until(lambda: service.status().state is state)
 
 
-def test_a_deadline_also_ends_an_engine_that_goes_on_and_on(serve: Serve) -> None:
+@pytest.mark.parametrize("is_read", [True, False])
+def test_a_deadline_also_ends_an_engine_that_goes_on_and_on(serve: Serve, is_read: bool) -> None:
     engine = ScriptedEngine()
     tick = threading.Event()
 
@@ -198,11 +192,16 @@ def test_a_deadline_also_ends_an_engine_that_goes_on_and_on(serve: Serve) -> Non
 
     engine.on("endless", endless)
     service = serve(engine, request_timeout_seconds=SHORT_SECONDS)
-    with pytest.raises(DeadlineExceeded):
-        service.render(SpeechRequest("It is endless."), AudioOutput())
-    wait_until(lambda: engine.iterators_ended == 1)
+    stream = service.speak(SpeechRequest("It is endless."))
+    if is_read:
+        with pytest.raises(DeadlineExceeded):
+            list(stream)
+    wait_until(lambda: service._room.is_empty)
+    assert engine.iterators_ended == 1
     service.render(HELLO, AudioOutput())
     assert len(engine.threads) == 1, "it ended at the next chunk, no thread was given up"
+    with pytest.raises(DeadlineExceeded) if not is_read else nullcontext():
+        list(stream)
 
 
 def test_a_stream_that_nobody_reads_is_spoken_and_frees_its_place(engine: ScriptedEngine, serve: Serve) -> None:

@@ -18,6 +18,7 @@ from cosyvoice_web.service.engine_port import SpeechEngine
 from cosyvoice_web.service.lifecycle import EngineState
 from cosyvoice_web.service.speech_service import SpeechService
 from cosyvoice_web.speech import AudioOutput, SpeechRequest
+from cosyvoice_web.text import prepare
 from tests.service.conftest import Serve
 from tests.service.fakes import PATIENT_SECONDS, VOICES, ScriptedEngine, Stuck
 
@@ -72,7 +73,7 @@ def test_starting_returns_at_once_and_loads_once(engine: ScriptedEngine) -> None
     service.close()
 
 
-def test_ready_comes_only_after_real_speech_was_made(engine: ScriptedEngine) -> None:
+def test_ready_comes_only_after_real_speech_was_made(engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     warming, go_on = threading.Event(), threading.Event()
 
     def warm_up() -> None:
@@ -80,9 +81,12 @@ def test_ready_comes_only_after_real_speech_was_made(engine: ScriptedEngine) -> 
         assert go_on.wait(PATIENT_SECONDS)
 
     engine.warm_up_behaviour = warm_up
+    grammars: list[frozenset[str]] = []
+    monkeypatch.setattr(prepare, "warm_up", grammars.append)
     service = service_with(Loader(engine))
     service.start()
     assert warming.wait(PATIENT_SECONDS)
+    assert grammars == [engine.languages]
     status = service.status()
     assert (status.state, status.model_loaded, status.ready) == (EngineState.WARMING, True, False)
     assert service.voices() == tuple(VOICES)
