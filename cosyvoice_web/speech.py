@@ -30,6 +30,38 @@ class Voice:
     default: bool = False
 
 
+class SpeechMode(Enum):
+    """A way to ask for speech.
+
+    SFT: in a stored voice. ZERO_SHOT: in the voice of a recording whose text is given. CROSS_LINGUAL: in the voice of a
+    recording without its text. INSTRUCT: in a stored voice and a described style. VOICE_CONVERSION: a recording
+    re-spoken in another voice.
+    """
+
+    SFT = "sft"
+    ZERO_SHOT = "zero_shot"
+    CROSS_LINGUAL = "cross_lingual"
+    INSTRUCT = "instruct"
+    VOICE_CONVERSION = "voice_conversion"
+
+
+@dataclass(frozen=True, slots=True)
+class VoicePrompt:
+    """A recording whose voice is to speak: the bytes of an audio file, and what is said in it where that is known."""
+
+    audio: bytes
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How something is to be spoken: a stored voice or the voice of a recording, and a style in words."""
+
+    voice: Voice | None
+    prompt: VoicePrompt | None = None
+    instruction: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class SpeechRequest:
     """What one caller wants spoken.
