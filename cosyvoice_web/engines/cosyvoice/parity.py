@@ -4,8 +4,9 @@ A golden file stores some inputs; the others are `recipe.input_tensor` of a labe
 channels last. Lengths are taken from the arrays, dimensions from the model's configuration.
 """
 
+import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import torch
 from cosyvoice_web.engines.cosyvoice.mel_decoder.flow import DecodedMel, FlowVoice
 from cosyvoice_web.engines.cosyvoice.parity_front_end import FRONT_END_INPUTS, front_end_outputs, list_comparisons
 from cosyvoice_web.engines.cosyvoice.text_table import text_table
+from cosyvoice_web.engines.cosyvoice.vocoder.hift import HiFTVocoder
 from cosyvoice_web.engines.cosyvoice.weights.files import ModelFiles, open_model
 from cosyvoice_web.engines.cosyvoice.weights.loading import load_networks
 from cosyvoice_web.engines.cosyvoice.weights.recipe import input_tensor
@@ -23,6 +25,8 @@ from cosyvoice_web.errors import FileMissing, FileTruncated
 
 TOLERANCE = 1e-4
 """Largest absolute difference allowed, relative to the golden array's largest absolute value."""
+FLOAT32_ALLOWANCE = 10 * TOLERANCE
+"""How far float32 may be off where float64 decides, see `_without_rounding`."""
 INPUTS = frozenset({"text", "speaker", "speech", "prompt_text", "prompt_speech", "prompt_feat", "noise_shapes",
                     "source_f0"}) | FRONT_END_INPUTS  # fmt: skip
 _NOISE_ORDER = ("mel_sft", "mel_short", "mel_zero_shot", "mel_stream_1", "mel_stream_2")
@@ -76,6 +80,7 @@ def compare(directory: Path, golden_path: Path) -> Comparison:
     model = _RecipeModel(open_model(directory), golden)
     outputs: Mapping[str, Callable[[], Array]] = model.outputs() | front_end_outputs(model.files.config, golden)
     arrays = [_compare(name, golden[name], outputs) for name in golden if name not in INPUTS]
+    arrays = [_without_rounding(array, golden, model) for array in arrays]
     for name, is_equal in list_comparisons(golden_path, golden).items():
         arrays.append(ArrayComparison(name, 0.0 if is_equal else None, "equal lists" if is_equal else "lists differ"))
     return Comparison(tuple(arrays))
@@ -107,6 +112,20 @@ def _compare(name: str, golden: Array, outputs: Mapping[str, Callable[[], Array]
     return ArrayComparison(name, float(difference.max(initial=0.0)) / scale)
 
 
+def _without_rounding(single: ArrayComparison, golden: Mapping[str, Array], model: "_RecipeModel") -> ArrayComparison:
+    """A waveform that float32 misses by little, compared once more in float64.
+
+    Recipe weights make waves of a hundred times full scale before the limiter, so a last digit counts for 1e-4 of what
+    comes out: golden files of large models hold that much rounding of the machine that made them, and another
+    processor's convolutions add theirs. What float32 misses by more is no rounding.
+    """
+    is_near = single.error is not None and TOLERANCE < single.error <= FLOAT32_ALLOWANCE
+    if single.name != "hift_audio" or not is_near:
+        return single
+    double = _compare(single.name, golden[single.name], {single.name: model.audio_in_float64})
+    return replace(double, note=f"in float64; float32 {single.error:.1e} apart, by rounding")
+
+
 class _RecipeModel:
     """The networks, the golden file's inputs, and one function for each array that can be computed from them."""
 
@@ -133,7 +152,7 @@ class _RecipeModel:
             "estimator_out": self._velocity,
             "hift_f0": lambda: self._networks.vocoder.f0_predictor(self._vocoder_mel("hift_f0")),
             "source_no_noise_zero_phase": self._source,
-            "hift_audio": self._audio,
+            "hift_audio": lambda: self._audio(self._networks.vocoder, torch.float32),
         }  # fmt: skip
         return {name: lambda function=function: _run(function) for name, function in functions.items()}  # type: ignore[misc]
 
@@ -145,6 +164,10 @@ class _RecipeModel:
     def _overlap_frames(self) -> int | None:
         """What the golden file's first chunk handed on, less its prompt, which it had none of."""
         return self._golden["flow_cache_1"].shape[2] if "flow_cache_1" in self._golden else None
+
+    def audio_in_float64(self) -> Array:
+        """`hift_audio` with the vocoder's float32 weights and inputs, computed in float64."""
+        return _run(lambda: self._audio(copy.deepcopy(self._networks.vocoder), torch.float64))
 
     def _tensor(self, name: str) -> torch.Tensor:
         return torch.from_numpy(self._golden[name])
@@ -201,10 +224,10 @@ class _RecipeModel:
         excitation: torch.Tensor = source(self._tensor("source_f0"), phases, None)[0]
         return excitation[:, None]
 
-    def _audio(self) -> torch.Tensor:
+    def _audio(self, vocoder: HiFTVocoder, dtype: torch.dtype) -> torch.Tensor:
         samples = self._golden["hift_audio"].shape[1]
         source = 0.1 * input_tensor("source", (1, 1, samples))[:, 0]
-        return self._networks.vocoder.decode(self._vocoder_mel("hift_audio"), source)
+        return vocoder.to(dtype).decode(self._vocoder_mel("hift_audio").to(dtype), source.to(dtype))
 
 
 def _run(function: Callable[[], torch.Tensor]) -> Array:

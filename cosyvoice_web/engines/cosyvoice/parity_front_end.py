@@ -13,7 +13,7 @@ import torch
 from cosyvoice_web.engines.cosyvoice.config import CosyVoiceConfig
 from cosyvoice_web.engines.cosyvoice.features import prompt_log_mel, speaker_filter_bank, tokenizer_log_mel
 from cosyvoice_web.engines.cosyvoice.language_model.sampling import nucleus
-from cosyvoice_web.engines.cosyvoice.seams import cross_fade
+from cosyvoice_web.engines.cosyvoice.mel_decoder.stream import cross_fade
 from cosyvoice_web.engines.cosyvoice.tokenizer import LANGUAGE_MARKS, TextTokenizer
 
 FRONT_END_INPUTS = frozenset({"nucleus_logp", "fade_in", "fade_out"})
@@ -64,7 +64,7 @@ def list_comparisons(golden_path: Path, golden: Mapping[str, Array]) -> dict[str
 
 def _faded(golden: Mapping[str, Array], window: int) -> Array:
     earlier, later = torch.from_numpy(golden["fade_out"]), torch.from_numpy(golden["fade_in"])
-    faded: Array = cross_fade(earlier, later, window // 2).numpy()
+    faded: Array = cross_fade(later, earlier, torch.hamming_window(window, periodic=False, dtype=torch.float64)).numpy()
     return faded
 
 

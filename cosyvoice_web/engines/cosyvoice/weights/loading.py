@@ -8,7 +8,6 @@ import torch
 
 from cosyvoice_web.engines.cosyvoice.config import CosyVoiceConfig
 from cosyvoice_web.engines.cosyvoice.language_model.speech_lm import SpeechLM
-from cosyvoice_web.engines.cosyvoice.layers.assembly import assemble
 from cosyvoice_web.engines.cosyvoice.mel_decoder.flow import MelDecoder
 from cosyvoice_web.engines.cosyvoice.vocoder.hift import HiFTVocoder
 from cosyvoice_web.engines.cosyvoice.weights.checkpoint_file import open_checkpoint
@@ -55,8 +54,8 @@ def load_networks(files: ModelFiles) -> Networks:
     config, directory = files.config, files.directory
     return Networks(
         SpeechLM.from_state(config.language_model, read_state(directory / LANGUAGE_MODEL, config).tensors),
-        assemble(lambda: MelDecoder(config.mel_decoder), read_state(directory / MEL_DECODER, config).tensors),
-        assemble(lambda: HiFTVocoder(config.vocoder), read_state(directory / VOCODER, config).tensors),
+        MelDecoder.from_state(config.mel_decoder, read_state(directory / MEL_DECODER, config).tensors),
+        HiFTVocoder.from_state(config.vocoder, read_state(directory / VOCODER, config).tensors),
     )
 
 
