@@ -11,13 +11,13 @@ from cosyvoice_web.engines.cosyvoice.weights.files import (
     MEL_DECODER,
     VOCODER,
     FileCheck,
-    Mode,
     ModelFiles,
     open_model,
     survey,
 )
 from cosyvoice_web.engines.cosyvoice.weights.loading import read_state
 from cosyvoice_web.errors import CheckpointError
+from cosyvoice_web.speech import SpeechMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Examination:
         if self.files is None:
             return text + "\n\nThis directory cannot be loaded: mend the files marked broken."
         refusals = self.files.refusals()
-        modes = [(mode.value, "yes" if mode not in refusals else f"no: {refusals[mode]}") for mode in Mode]
+        modes = [(mode.value, "yes" if mode not in refusals else f"no: {refusals[mode]}") for mode in SpeechMode]
         return f"{text}\n\n{text_table(('kind', self.files.kind.value), modes)}"
 
 

@@ -26,6 +26,8 @@ from cosyvoice_web.errors import ConfigurationError
 SIZES = {size: Path(__file__).parent / "data" / f"{size}.yaml" for size in ("tiny", "full")}
 RECIPE = "recipe"
 """The model name in the marker file of a directory made here; only such a directory is overwritten."""
+TOKENS_PER_TEXT_TOKEN = 10
+"""Length of what a recipe model speaks, in speech tokens: about that of real speech, which it would not end itself."""
 
 
 def make_checkpoint(config_path: Path, directory: Path, kind: ModelKind | None = None) -> None:
@@ -45,7 +47,7 @@ def make_checkpoint(config_path: Path, directory: Path, kind: ModelKind | None =
     if directory.is_dir() and any(directory.iterdir()) and marked_model(directory) != RECIPE:
         raise ConfigurationError(f"{directory} is not empty: give a new directory, so that no model is overwritten.")
     directory.mkdir(parents=True, exist_ok=True)
-    write_marker(directory, RECIPE, kind)
+    write_marker(directory, RECIPE, kind, TOKENS_PER_TEXT_TOKEN)
     (directory / CONFIG).write_bytes(description)
     for module, shapes in official_shapes(config).items():
         torch.save(recipe_checkpoint(module, shapes), directory / f"{module}.pt")

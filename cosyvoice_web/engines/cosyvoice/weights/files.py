@@ -22,10 +22,12 @@ from cosyvoice_web.engines.cosyvoice.config_section import FAMILY
 from cosyvoice_web.engines.cosyvoice.voices import StoredVoice, read_voices
 from cosyvoice_web.engines.cosyvoice.weights.file_checks import check_onnx_file, check_present, check_torch_file
 from cosyvoice_web.errors import CheckpointError, FileMissing, FileTruncated, WrongModelFamily
+from cosyvoice_web.speech import SpeechMode
 
 CONFIG, LANGUAGE_MODEL, MEL_DECODER, VOCODER = "cosyvoice.yaml", "llm.pt", "flow.pt", "hift.pt"
 SPEAKERS, SPEAKER_ENCODER, SPEECH_TOKENIZER = "spk2info.pt", "campplus.onnx", "speech_tokenizer_v1.onnx"
 MARKER = "cosyvoice-web.json"
+_FORCED_LENGTH = "forced_tokens_per_text_token"
 _PUBLISHED_NAME = re.compile(r"CosyVoice-300M(?:-25Hz)?(?:-(SFT|Instruct))?", re.IGNORECASE)
 
 
@@ -35,16 +37,6 @@ class ModelKind(Enum):
     BASE = "base"
     SFT = "sft"
     INSTRUCT = "instruct"
-
-
-class Mode(Enum):
-    """A way to ask for speech."""
-
-    SFT = "sft"
-    ZERO_SHOT = "zero_shot"
-    CROSS_LINGUAL = "cross_lingual"
-    INSTRUCT = "instruct"
-    VOICE_CONVERSION = "voice_conversion"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +51,10 @@ class FileCheck:
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """A checked model directory; optional files that are not there are None."""
+    """A checked model directory; optional files that are not there are None.
+
+    `forced_tokens_per_text_token`: set for recipe weights, which do not know when to stop: sentences get this length.
+    """
 
     directory: Path
     kind: ModelKind
@@ -67,6 +62,7 @@ class ModelFiles:
     voices: dict[str, StoredVoice]
     speaker_encoder: Path | None
     speech_tokenizer: Path | None
+    forced_tokens_per_text_token: int | None = None
 
     @property
     def language_model(self) -> Path:
@@ -83,11 +79,11 @@ class ModelFiles:
         """The file of the vocoder's weights."""
         return self.directory / VOCODER
 
-    def refusals(self) -> dict[Mode, str]:
+    def refusals(self) -> dict[SpeechMode, str]:
         """The modes that this directory cannot do, each with the reason; the others it can."""
-        refused: dict[Mode, str] = {}
+        refused: dict[SpeechMode, str] = {}
         if not self.voices:
-            refused[Mode.SFT] = f"the model has no trained voices: {SPEAKERS} names none"
+            refused[SpeechMode.SFT] = f"the model has no trained voices: {SPEAKERS} names none"
         lacking = [
             name
             for name, path in ((SPEAKER_ENCODER, self.speaker_encoder), (SPEECH_TOKENIZER, self.speech_tokenizer))
@@ -95,15 +91,17 @@ class ModelFiles:
         ]
         if lacking:
             reason = f"the model directory has no {' and no '.join(lacking)}, which recordings need"
-            refused |= dict.fromkeys((Mode.ZERO_SHOT, Mode.CROSS_LINGUAL, Mode.VOICE_CONVERSION), reason)
+            refused |= dict.fromkeys(
+                (SpeechMode.ZERO_SHOT, SpeechMode.CROSS_LINGUAL, SpeechMode.VOICE_CONVERSION), reason
+            )
         if self.kind is ModelKind.INSTRUCT:
-            refused[Mode.CROSS_LINGUAL] = "CosyVoice-300M-Instruct is not trained for it: use CosyVoice-300M"
+            refused[SpeechMode.CROSS_LINGUAL] = "CosyVoice-300M-Instruct is not trained for it: use CosyVoice-300M"
         else:
-            refused[Mode.INSTRUCT] = (
+            refused[SpeechMode.INSTRUCT] = (
                 "only CosyVoice-300M-Instruct follows style texts; this model would read them aloud"
             )
         if self.kind is ModelKind.INSTRUCT and not self.voices:
-            refused[Mode.INSTRUCT] = refused[Mode.SFT]
+            refused[SpeechMode.INSTRUCT] = refused[SpeechMode.SFT]
         return refused
 
 
@@ -121,8 +119,16 @@ def open_model(directory: Path) -> ModelFiles:
     voices = read_voices(directory / SPEAKERS, config) if has_table else {}
     kind = named_kind(directory) or (ModelKind.SFT if voices else ModelKind.BASE)
     optional = {name: directory / name for name in (SPEAKER_ENCODER, SPEECH_TOKENIZER) if (directory / name).exists()}
-    files = ModelFiles(directory, kind, config, voices, optional.get(SPEAKER_ENCODER), optional.get(SPEECH_TOKENIZER))
-    if len(files.refusals()) == len(Mode):
+    files = ModelFiles(
+        directory,
+        kind,
+        config,
+        voices,
+        optional.get(SPEAKER_ENCODER),
+        optional.get(SPEECH_TOKENIZER),
+        _forced_tokens_per_text_token(directory),
+    )
+    if len(files.refusals()) == len(SpeechMode):
         expected = f"voices in {SPEAKERS}, or both ONNX files to speak like a recording"
         raise FileMissing(str(directory), "no voices and no way to read recordings", expected)
     return files
@@ -162,10 +168,19 @@ def marked_model(directory: Path) -> str | None:
     return model if isinstance(model, str) else None
 
 
-def write_marker(directory: Path, model: str, kind: ModelKind | None) -> None:
-    """Say in the directory itself which model lies there."""
-    content = {"model": model} | ({"kind": kind.value} if kind else {})
+def write_marker(
+    directory: Path, model: str, kind: ModelKind | None, forced_tokens_per_text_token: int | None = None
+) -> None:
+    """Say in the directory itself which model lies there, and for recipe weights how long its sentences are to be."""
+    content: dict[str, str | int] = {"model": model} | ({"kind": kind.value} if kind else {})
+    if forced_tokens_per_text_token is not None:
+        content[_FORCED_LENGTH] = forced_tokens_per_text_token
     (directory / MARKER).write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _forced_tokens_per_text_token(directory: Path) -> int | None:
+    count = _marker(directory).get(_FORCED_LENGTH)
+    return count if isinstance(count, int) and count > 0 else None
 
 
 def _marker(directory: Path) -> dict[str, object]:
