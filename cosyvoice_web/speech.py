@@ -61,12 +61,19 @@ class Manner:
     prompt: VoicePrompt | None = None
     instruction: str | None = None
 
+    @property
+    def mode(self) -> SpeechMode:
+        """What this asks of an engine, when it is text that is spoken."""
+        if self.prompt is not None:
+            return SpeechMode.CROSS_LINGUAL if self.prompt.text is None else SpeechMode.ZERO_SHOT
+        return SpeechMode.SFT if self.instruction is None else SpeechMode.INSTRUCT
+
 
 @dataclass(frozen=True, slots=True)
 class SpeechRequest:
     """What one caller wants spoken.
 
-    `voice_id` None: the default voice of the text's language; `seed` None: a random one.
+    `voice_id` None: the voice of `prompt`, or else the default voice of the text's language; `seed` None: a random one.
     """
 
     text: str
@@ -74,6 +81,19 @@ class SpeechRequest:
     language: str = AUTO_LANGUAGE
     speed: float = 1.0
     seed: int | None = None
+    prompt: VoicePrompt | None = None
+    instruction: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversionRequest:
+    """What one caller wants re-spoken: the bytes of an audio file, in a stored voice or that of another recording."""
+
+    recording: bytes
+    voice_id: str | None = None
+    speed: float = 1.0
+    seed: int | None = None
+    prompt: VoicePrompt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +134,8 @@ class AudioOutput:
 class RenderedSpeech:
     """A finished, encoded answer.
 
-    `synthesis_seconds` is the time the engine worked on it, waiting in the queue not included.
+    `synthesis_seconds` is the time the engine worked on it, waiting in the queue not included. `voice` is None where a
+    recording was the voice.
     """
 
     data: bytes
@@ -122,5 +143,5 @@ class RenderedSpeech:
     sample_rate_hz: int
     audio_seconds: float
     synthesis_seconds: float
-    voice: Voice
+    voice: Voice | None
     seed: int

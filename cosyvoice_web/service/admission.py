@@ -140,5 +140,5 @@ class WaitingRoom:
         """A place is free as soon as the one who is spoken has finished and the next moves up."""
         if self._speaking is None:
             return 1
-        left = self._speaking.units_left * self._pace.seconds_per_unit - self._speaking.sentence_seconds
+        left = self._speaking.units_left * self._pace.seconds_per_unit - self._speaking.part_seconds
         return max(1, math.ceil(left))

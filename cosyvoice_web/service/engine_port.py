@@ -3,16 +3,33 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from cosyvoice_web.speech import AudioChunk, Voice
+from cosyvoice_web.speech import AudioChunk, Manner, SpeechMode, Voice
 from cosyvoice_web.text.sentences import Sentence
+
+
+class PreparedVoice(Protocol):
+    """Everything that the synthesis of one request owns; used by the speech thread only, and dropped at its end.
+
+    Closing an iterator that it returned ends the work at the next chunk. Both raise SynthesisError when no usable
+    speech comes out, and NotImplementedError for a mode that the engine does not name.
+    """
+
+    def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
+        """Yield one sentence's audio in order; equal arguments give equal samples.
+
+        `stream`: somebody listens already, so the first chunk should be small and come soon.
+        """
+
+    def convert(self, recording: bytes, *, speed: float, seed: int) -> Iterator[AudioChunk]:
+        """Yield the recording re-spoken in this voice; RequestError when the recording cannot be used."""
 
 
 class SpeechEngine(Protocol):
     """A loaded voice model.
 
-    The service calls `speak` and `warm_up` from one thread at a time; the properties may be read from any. The one
-    exception: a `speak` that runs on long after its request is over counts as stuck, and the next one is called from a
-    fresh thread. What one call changes must therefore belong to that call.
+    The service calls `prepare`, what it returns, and `warm_up` from one thread at a time; the properties and `check`
+    may be used from any. The one exception: a call that runs on long after its request is over counts as stuck, and
+    the next one is made from a fresh thread. What one request changes must therefore belong to that request.
     """
 
     @property
@@ -21,27 +38,39 @@ class SpeechEngine(Protocol):
 
     @property
     def sample_rate_hz(self) -> int:
-        """Rate of every chunk that `speak` yields."""
+        """Rate of every chunk."""
 
     @property
     def voices(self) -> Sequence[Voice]:
-        """Every voice, the order of the menu."""
+        """Every stored voice, the order of the menu; none when it speaks with recordings only."""
 
     @property
     def languages(self) -> frozenset[str]:
         """Languages that every voice can speak."""
 
     @property
+    def modes(self) -> frozenset[SpeechMode]:
+        """What may be asked of it."""
+
+    @property
     def native_speed_range(self) -> tuple[float, float]:
         """Slowest and fastest `speed` that the model itself renders cleanly; the service stretches the rest."""
 
     def default_voice(self, language: str) -> Voice:
-        """The voice for a text whose main language is `language`."""
+        """The voice for a text whose main language is `language`; never asked of an engine without voices."""
 
-    def speak(self, sentence: Sentence, voice: Voice, *, speed: float, seed: int) -> Iterator[AudioChunk]:
-        """Yield one sentence's audio in order; equal arguments give equal samples.
+    def check(self, manner: Manner) -> None:
+        """Refuse at once, and without work, what this engine can tell it cannot do.
 
-        Closing the iterator ends the work at the next chunk. Raises SynthesisError when no usable speech comes out.
+        Raises:
+            InvalidRequest: `field` is "prompt_audio", "prompt_text", "instruct_text" or "speaker".
+        """
+
+    def prepare(self, manner: Manner) -> PreparedVoice:
+        """Do what is needed once for a request: decode its recording, extract features.
+
+        Raises:
+            RequestError: the recording cannot be used as a voice.
         """
 
     def warm_up(self) -> None:

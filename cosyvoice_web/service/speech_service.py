@@ -6,12 +6,10 @@ the engine (languages, voices); then whether there is room.
 """
 
 import logging
-import math
 import secrets
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 
@@ -22,39 +20,31 @@ from cosyvoice_web.errors import (
     DeadlineExceeded,
     EngineFailed,
     EngineNotReady,
-    InvalidRequest,
-    NothingToSpeak,
     ShuttingDown,
-    TextTooLong,
-    UnknownVoice,
 )
 from cosyvoice_web.service.admission import WaitingRoom
 from cosyvoice_web.service.engine_port import EngineLoader, SpeechEngine
 from cosyvoice_web.service.lifecycle import STOPPING, EngineState, Lifecycle
+from cosyvoice_web.service.plan import check_alone, plan
 from cosyvoice_web.service.speaker import POLL_SECONDS, Speaker
 from cosyvoice_web.service.streaming import SpeechStream
-from cosyvoice_web.service.utterance import Utterance, spoken_units
+from cosyvoice_web.service.utterance import Utterance
 from cosyvoice_web.speech import (
     SEED_MAX,
-    SPEED_MAX,
-    SPEED_MIN,
     AudioOutput,
+    ConversionRequest,
     RenderedSpeech,
+    SpeechMode,
     SpeechRequest,
     Voice,
 )
 from cosyvoice_web.text import prepare
-from cosyvoice_web.text.characters import is_speakable
-from cosyvoice_web.text.sentences import Sentence
 
 logger = logging.getLogger("cosyvoice_web.service")
 
 PATIENCE_SHARE, PATIENCE_MAX_SECONDS = 0.2, 60.0
 """An engine call may run on for this share of the request's time after it is over, and at most this long, before it
 counts as stuck: enough for a slow machine to reach the next chunk, so that two calls never overlap without need."""
-
-FIRST_LANGUAGE_WEIGHT = 1.5
-"""How much more another language must have than the one a text begins with to choose the voice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +61,7 @@ class ServiceStatus:
     load_seconds: float | None
     sample_rate_hz: int | None
     languages: tuple[str, ...]
+    modes: tuple[SpeechMode, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +153,7 @@ class SpeechService:
             load_seconds=self._load_seconds,
             sample_rate_hz=loaded.engine.sample_rate_hz if loaded else None,
             languages=tuple(sorted(loaded.engine.languages)) if loaded else (),
+            modes=tuple(mode for mode in SpeechMode if mode in loaded.engine.modes) if loaded else (),
         )
 
     # -- requests ---------------------------------------------------------------------------------------------------
@@ -175,10 +167,17 @@ class SpeechService:
         loaded = self._loaded
         return tuple(loaded.engine.voices) if loaded else tuple(self._require_ready().engine.voices)
 
-    def speak(self, request: SpeechRequest, is_abandoned: Callable[[], bool] = _never) -> SpeechStream:
+    def speak(
+        self,
+        request: SpeechRequest | ConversionRequest,
+        is_abandoned: Callable[[], bool] = _never,
+        *,
+        stream: bool = False,
+    ) -> SpeechStream:
         """Admit a request; its speech is made in its turn whether or not the stream is read.
 
-        `is_abandoned` is asked between chunks and every quarter of a second while the caller waits.
+        `is_abandoned` is asked between chunks and every quarter of a second while the caller waits. `stream`: somebody
+        listens already, so the first chunk should come soon.
 
         Raises:
             RequestError: the caller can mend it.
@@ -188,13 +187,16 @@ class SpeechService:
         deadline = time.monotonic() + self._request_timeout_seconds
         number = next(self._numbers)
         try:
-            return self._admit(request, is_abandoned, deadline, number)
+            return self._admit(request, is_abandoned, deadline, number, stream=stream)
         except CosyVoiceWebError as error:
-            logger.info("speech=%d outcome=%s characters=%d", number, error.code, len(request.text))
+            logger.info("speech=%d outcome=%s", number, error.code)
             raise
 
     def render(
-        self, request: SpeechRequest, output: AudioOutput, is_abandoned: Callable[[], bool] = _never
+        self,
+        request: SpeechRequest | ConversionRequest,
+        output: AudioOutput,
+        is_abandoned: Callable[[], bool] = _never,
     ) -> RenderedSpeech:
         """The whole answer as one encoded file, at the engine's own rate unless `output` names another.
 
@@ -270,43 +272,20 @@ class SpeechService:
         return loaded
 
     def _admit(
-        self, request: SpeechRequest, is_abandoned: Callable[[], bool], deadline: float, number: int
+        self,
+        request: SpeechRequest | ConversionRequest,
+        is_abandoned: Callable[[], bool],
+        deadline: float,
+        number: int,
+        *,
+        stream: bool,
     ) -> SpeechStream:
-        self._check_alone(request)
+        check_alone(request, self._max_text_chars)
         loaded = self._require_ready()
         engine, speaker = loaded.engine, loaded.speaker
-        sentences = prepare.prepare_text(request.text, request.language, engine.languages)
+        work = plan(request, engine, stream=stream)
         seed = secrets.randbelow(SEED_MAX + 1) if request.seed is None else request.seed
-        voice = _voice(engine, request, sentences)
-        utterance = Utterance(sentences, voice, speed=request.speed, seed=seed, deadline=deadline)
+        utterance = Utterance(work.parts, work.manner, speed=request.speed, seed=seed, deadline=deadline)
         speaker.replace_if_stuck()
         self._room.admit(utterance)
         return SpeechStream(utterance, engine.sample_rate_hz, self._room, speaker, is_abandoned, number)
-
-    def _check_alone(self, request: SpeechRequest) -> None:
-        """Everything that can be told without an engine."""
-        if len(request.text) > self._max_text_chars:
-            raise TextTooLong(self._max_text_chars, len(request.text))
-        if not any(map(is_speakable, request.text)):
-            raise NothingToSpeak
-        if not (math.isfinite(request.speed) and SPEED_MIN <= request.speed <= SPEED_MAX):
-            raise InvalidRequest(f"speed {request.speed} is out of range: give {SPEED_MIN} to {SPEED_MAX}.", "speed")
-        if request.seed is not None and not 0 <= request.seed <= SEED_MAX:
-            raise InvalidRequest(f"seed {request.seed} is out of range: give a whole number 0 to {SEED_MAX}.", "seed")
-
-
-def _voice(engine: SpeechEngine, request: SpeechRequest, sentences: Sequence[Sentence]) -> Voice:
-    """The voice that was asked for, or the default one of the text's main language.
-
-    That is the language it begins with, unless there is clearly more of another.
-    """
-    if request.voice_id is None:
-        shares: defaultdict[str, float] = defaultdict(float)
-        for sentence in sentences:
-            shares[sentence.language] += spoken_units(sentence)
-        shares[sentences[0].language] *= FIRST_LANGUAGE_WEIGHT
-        return engine.default_voice(max(shares, key=lambda language: shares[language]))
-    for voice in engine.voices:
-        if voice.id == request.voice_id:
-            return voice
-    raise UnknownVoice(request.voice_id, [voice.id for voice in engine.voices])

@@ -10,9 +10,8 @@ from typing import Self
 from cosyvoice_web.errors import ClientGone, CosyVoiceWebError, DeadlineExceeded
 from cosyvoice_web.service.admission import WaitingRoom
 from cosyvoice_web.service.speaker import Speaker
-from cosyvoice_web.service.utterance import Utterance
+from cosyvoice_web.service.utterance import Part, Utterance
 from cosyvoice_web.speech import AudioChunk, Voice
-from cosyvoice_web.text.sentences import Sentence
 
 logger = logging.getLogger("cosyvoice_web.service")
 
@@ -50,19 +49,19 @@ class SpeechStream:
         self._closed = False
 
     @property
-    def voice(self) -> Voice:
-        """Who speaks."""
-        return self._utterance.voice
+    def voice(self) -> Voice | None:
+        """Who speaks; None when it is the voice of a recording."""
+        return self._utterance.manner.voice
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is spoken, in order."""
+        return self._utterance.parts
 
     @property
     def seed(self) -> int:
         """The seed in use, drawn or given."""
         return self._utterance.seed
-
-    @property
-    def sentences(self) -> tuple[Sentence, ...]:
-        """What is spoken, in order."""
-        return self._utterance.sentences
 
     @property
     def synthesis_seconds(self) -> float:
@@ -129,14 +128,13 @@ class SpeechStream:
         self._room.leave(self._utterance)
         elapsed = time.monotonic() - self._opened_at
         logger.info(
-            "speech=%d outcome=%s voice=%s speed=%.2f sentences=%d spoken_characters=%d "
-            "audio=%.2fs engine=%.2fs total=%.2fs",
+            "speech=%d outcome=%s voice=%s speed=%.2f parts=%d units=%.0f audio=%.2fs engine=%.2fs total=%.2fs",
             self._number,
             outcome,
-            self.voice.id,
+            self.voice.id if self.voice else "recording",
             self._utterance.speed,
-            len(self.sentences),
-            sum(len(sentence.spoken) for sentence in self.sentences),
+            len(self.parts),
+            sum(part.units for part in self.parts),
             self._audio_seconds,
             self.synthesis_seconds,
             elapsed,

@@ -1,15 +1,17 @@
 """One request's speech: what is to be said, everything its synthesis owns, and the channel to whoever listens.
 
-A speech thread `run`s it; a request thread `receive`s from it. Nothing is shared with any other request, so a late
-result of an utterance that was given up can reach nobody else.
+A speech thread `run`s it; a request thread `receive`s from it. It consists of parts, each made by one call of the
+engine: the sentences of a text, or one recording that is spoken again. Nothing is shared with any other request, so a
+late result of an utterance that was given up can reach nobody else.
 """
 
 import logging
 import queue
 import time
 import traceback
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,12 +24,16 @@ from cosyvoice_web.errors import (
     NoSpeechProduced,
     SynthesisError,
 )
-from cosyvoice_web.service.engine_port import SpeechEngine
-from cosyvoice_web.speech import AudioChunk, Voice
+from cosyvoice_web.service.engine_port import PreparedVoice, SpeechEngine
+from cosyvoice_web.speech import AudioChunk, Manner
 from cosyvoice_web.text.characters import units
 from cosyvoice_web.text.sentences import Sentence
 
 logger = logging.getLogger("cosyvoice_web.service")
+
+
+UNITS_PER_SECOND = 5.0
+"""About how many syllables a second of speech has."""
 
 
 def spoken_units(sentence: Sentence) -> float:
@@ -35,24 +41,47 @@ def spoken_units(sentence: Sentence) -> float:
     return sum(map(units, sentence.spoken))
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one call of the engine makes: about how much it is, its words where they are known, and the call."""
+
+    units: float
+    text: str
+    start: Callable[[PreparedVoice, float, int], Iterator[AudioChunk]]
+
+    @classmethod
+    def of_sentence(cls, sentence: Sentence, *, stream: bool = False) -> "Part":
+        """A sentence to speak; `stream`: its first chunk should come soon."""
+        return cls(
+            spoken_units(sentence),
+            sentence.text,
+            lambda voice, speed, seed: voice.speak(sentence, speed=speed, seed=seed, stream=stream),
+        )
+
+    @classmethod
+    def of_recording(cls, recording: bytes, seconds: float) -> "Part":
+        """A recording to speak again, so many seconds long."""
+        return cls(
+            seconds * UNITS_PER_SECOND, "", lambda voice, speed, seed: voice.convert(recording, speed=speed, seed=seed)
+        )
+
+
 class Utterance:
     """What one request asks of the engine, with the state of its synthesis."""
 
-    def __init__(
-        self, sentences: Sequence[Sentence], voice: Voice, *, speed: float, seed: int, deadline: float
-    ) -> None:
+    def __init__(self, parts: Sequence[Part], manner: Manner, *, speed: float, seed: int, deadline: float) -> None:
         """`deadline` is on the clock of `time.monotonic`."""
-        self.sentences = tuple(sentences)
-        self.voice = voice
+        self.parts = tuple(parts)
+        self.manner = manner
         self.speed = speed
         self.seed = seed
         self.deadline = deadline
-        self.units_left = sum(map(spoken_units, self.sentences))
+        self.units_left = sum(part.units for part in self.parts)
         self.units_done = 0.0
         self.seconds_done = 0.0  # spent on units_done
         self.synthesis_seconds = 0.0  # spent on everything so far
         self._cancelled_at: float | None = None
-        self._sentence_started_at: float | None = None
+        self._part_started_at: float | None = None
         self._results: queue.SimpleQueue[AudioChunk | CosyVoiceWebError | None] = queue.SimpleQueue()
 
     # -- request threads --------------------------------------------------------------------------------------------
@@ -88,27 +117,30 @@ class Utterance:
         return self.deadline if self._cancelled_at is None else min(self.deadline, self._cancelled_at)
 
     @property
-    def sentence_seconds(self) -> float:
-        """How long the engine has been at the current sentence."""
-        started_at = self._sentence_started_at
+    def part_seconds(self) -> float:
+        """How long the engine has been at the current part."""
+        started_at = self._part_started_at
         return 0.0 if started_at is None else time.monotonic() - started_at
 
     # -- the speech thread ------------------------------------------------------------------------------------------
 
     def run(self, engine: SpeechEngine) -> None:
-        """Speak every sentence; whatever happens ends up in the channel, and nothing is raised."""
+        """Prepare the voice and speak every part; whatever happens ends up in the channel, and nothing is raised."""
         started_at = time.monotonic()
         failed = SynthesisError("The voice engine failed on this text. The server's log says where.")
         outcome: CosyVoiceWebError | None = failed
         try:
-            for sentence in self.sentences:
-                self._sentence_started_at = time.monotonic()
-                with closing(self._at_asked_speed(sentence, engine)) as chunks:
-                    for chunk in self._checked(sentence, chunks):
+            self._part_started_at = started_at
+            self._raise_if_over()
+            voice = engine.prepare(self.manner)
+            for part in self.parts:
+                self._part_started_at = time.monotonic()
+                with closing(self._at_asked_speed(part, voice, engine.native_speed_range)) as chunks:
+                    for chunk in self._checked(part, chunks):
                         self.synthesis_seconds = time.monotonic() - started_at
                         self._results.put(chunk)
-                self.units_left -= spoken_units(sentence)
-                self.units_done += spoken_units(sentence)
+                self.units_left -= part.units
+                self.units_done += part.units
                 self.seconds_done = time.monotonic() - started_at
             outcome = None
         except CosyVoiceWebError as error:
@@ -118,16 +150,18 @@ class Utterance:
             place = "".join(traceback.format_tb(error.__traceback__))
             logger.error("engine=%s raised %s\n%s", engine.name, type(error).__name__, place)  # noqa: TRY400
         finally:
-            self._sentence_started_at = None
+            self._part_started_at = None
             self.synthesis_seconds = time.monotonic() - started_at
             self._results.put(outcome)
 
-    def _at_asked_speed(self, sentence: Sentence, engine: SpeechEngine) -> Generator[AudioChunk, None, None]:
-        """The sentence at the request's speed: by the engine as far as it can, the rest by stretching it as a whole."""
-        slowest, fastest = engine.native_speed_range
+    def _at_asked_speed(
+        self, part: Part, voice: PreparedVoice, native_speed_range: tuple[float, float]
+    ) -> Generator[AudioChunk, None, None]:
+        """The part at the request's speed: by the engine as far as it can, the rest by stretching it as a whole."""
+        slowest, fastest = native_speed_range
         native_speed = min(max(self.speed, slowest), fastest)
         self._raise_if_over()
-        chunks = self._until_over(engine.speak(sentence, self.voice, speed=native_speed, seed=self.seed))
+        chunks = self._until_over(part.start(voice, native_speed, self.seed))
         tempo = self.speed / native_speed
         if tempo == 1.0:
             yield from chunks
@@ -156,14 +190,14 @@ class Utterance:
             raise DeadlineExceeded("The speech was not finished in time.")
 
     @staticmethod
-    def _checked(sentence: Sentence, chunks: Iterator[AudioChunk]) -> Iterator[AudioChunk]:
-        """Let only real sound through: every sample a number, and something to hear in every sentence."""
+    def _checked(part: Part, chunks: Iterator[AudioChunk]) -> Iterator[AudioChunk]:
+        """Let only real sound through: every sample a number, and something to hear in every part."""
         heard = False
         for chunk in chunks:
             if not is_finite(chunk.samples):
-                raise NonFiniteAudio("The voice engine produced samples that are not numbers.", sentence.text)
+                raise NonFiniteAudio("The voice engine produced samples that are not numbers.", part.text)
             if len(chunk.samples):
                 heard = heard or not is_silent(chunk.samples)
                 yield AudioChunk(np.asarray(chunk.samples, np.float32), chunk.sample_rate_hz)
         if not heard:
-            raise NoSpeechProduced("The voice engine produced no audible speech for a part of the text.", sentence.text)
+            raise NoSpeechProduced("The voice engine produced no audible speech for a part of the request.", part.text)

@@ -34,9 +34,10 @@ def speak() -> Response:
     """One text in, one finished audio file out."""
     wanted, output = parse_speech(read_fields(request))
     rendered = service().render(wanted, output, client_left(request.environ))
+    who = rendered.voice.id if rendered.voice else "recording"
     logger.info(
         "request %s: %d characters, voice %s, %.2f s of audio in %.2f s%s",
-        g.request_id, len(wanted.text), rendered.voice.id, rendered.audio_seconds, rendered.synthesis_seconds,
+        g.request_id, len(wanted.text), who, rendered.audio_seconds, rendered.synthesis_seconds,
         f": {wanted.text!r}" if settings().log_text else "",
     )  # fmt: skip
     return audio_response(wanted.text, rendered)

@@ -44,7 +44,6 @@ def audio_response(text: str, speech: RenderedSpeech) -> Response:
     response.headers.update(
         {
             "Content-Disposition": content_disposition(text, speech.format.suffix),
-            "X-Speaker": quote(speech.voice.id, safe=""),
             "X-Sample-Rate": str(speech.sample_rate_hz),
             "X-Audio-Seconds": f"{speech.audio_seconds:.3f}",
             "X-Synthesis-Seconds": f"{speech.synthesis_seconds:.3f}",
@@ -52,6 +51,8 @@ def audio_response(text: str, speech: RenderedSpeech) -> Response:
             "X-Seed": str(speech.seed),
         }
     )
+    if speech.voice is not None:
+        response.headers["X-Speaker"] = quote(speech.voice.id, safe="")
     return response
 
 

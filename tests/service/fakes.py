@@ -2,12 +2,14 @@
 
 import copy
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from cosyvoice_web.speech import AudioChunk, Samples, Voice
+from cosyvoice_web.errors import InvalidRequest
+from cosyvoice_web.speech import AudioChunk, Manner, Samples, SpeechMode, Voice
 from cosyvoice_web.text.sentences import Sentence
 
 RATE_HZ = 24_000
@@ -71,6 +73,31 @@ class Stuck:
         assert self.entered.wait(PATIENT_SECONDS)
 
 
+def name_of(manner: Manner) -> str:
+    """A name that belongs to this manner alone."""
+    if manner.prompt is not None:
+        return f"{manner.prompt.text}|{manner.prompt.audio.hex()}"
+    assert manner.voice is not None
+    return manner.voice.id if manner.instruction is None else f"{manner.voice.id}|{manner.instruction}"
+
+
+class ScriptedVoice:
+    """One request's voice."""
+
+    def __init__(self, engine: "ScriptedEngine", manner: Manner) -> None:
+        self._engine = engine
+        self._manner = manner
+
+    def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
+        self._engine.spoken.append(sentence)
+        self._engine.streamed.append(stream)
+        behaviour = self._engine.behaviour_for(sentence)
+        yield from self._engine.work(sentence.text, behaviour, self._manner, speed, seed)
+
+    def convert(self, recording: bytes, *, speed: float, seed: int) -> Iterator[AudioChunk]:
+        yield from self._engine.work(recording.hex(), None, self._manner, speed, seed)
+
+
 class ScriptedEngine:
     """Speaks `tone` in `chunk_count` equal pieces a sentence, unless `on` says otherwise for a sentence."""
 
@@ -79,9 +106,20 @@ class ScriptedEngine:
     voices: Sequence[Voice] = VOICES
     languages = frozenset({"zh", "en", "ja"})
 
-    def __init__(self, *, chunk_count: int = 1, native_speed_range: tuple[float, float] = (0.5, 2.0)) -> None:
+    def __init__(
+        self,
+        *,
+        chunk_count: int = 1,
+        native_speed_range: tuple[float, float] = (0.5, 2.0),
+        modes: frozenset[SpeechMode] = frozenset(SpeechMode),
+    ) -> None:
         self.chunk_count = chunk_count
         self.native_speed_range = native_speed_range
+        self.modes = modes
+        self.manners: list[Manner] = []
+        self.streamed: list[bool] = []
+        self.prepared: list[weakref.ref[ScriptedVoice]] = []
+        self.prepare_behaviour: Callable[[], None] = lambda: None
         self.spoken: list[Sentence] = []
         self.speeds: list[float] = []
         self.seeds: list[int] = []
@@ -100,24 +138,39 @@ class ScriptedEngine:
         """Sentences that hold `word` are spoken by `behaviour`."""
         self._behaviours[word] = behaviour
 
+    def behaviour_for(self, sentence: Sentence) -> Behaviour | None:
+        return next((behaviour for word, behaviour in self._behaviours.items() if word in sentence.text), None)
+
     def default_voice(self, language: str) -> Voice:
         return next(voice for voice in self.voices if voice.default and voice.language == language)
 
-    def speak(self, sentence: Sentence, voice: Voice, *, speed: float, seed: int) -> Iterator[AudioChunk]:
+    def check(self, manner: Manner) -> None:
+        if manner.mode not in self.modes:
+            raise InvalidRequest(f"Not {manner.mode.value}.", "prompt_audio" if manner.prompt else "instruct_text")
+
+    def prepare(self, manner: Manner) -> "ScriptedVoice":
+        self.manners.append(manner)
+        self.threads.add(threading.current_thread())
+        self.prepare_behaviour()
+        voice = ScriptedVoice(self, manner)
+        self.prepared.append(weakref.ref(voice))
+        return voice
+
+    def work(
+        self, words: str, behaviour: Behaviour | None, manner: Manner, speed: float, seed: int
+    ) -> Iterator[AudioChunk]:
         with self._lock:
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
-            self.spoken.append(sentence)
             self.speeds.append(speed)
             self.seeds.append(seed)
             self.threads.add(threading.current_thread())
         try:
-            behaviour = next((b for word, b in self._behaviours.items() if word in sentence.text), None)
             if behaviour is None:
-                whole = tone(sentence.text, voice=voice.id, seed=seed, seconds=0.05 / speed)
+                whole = tone(words, voice=name_of(manner), seed=seed, seconds=0.05 / speed)
                 pieces: Iterator[Samples] = iter(np.array_split(whole, self.chunk_count))
             else:
-                pieces = behaviour(sentence)
+                pieces = behaviour(self.spoken[-1])
             for samples in pieces:
                 self.chunks_yielded += 1
                 yield AudioChunk(samples, self.sample_rate_hz)

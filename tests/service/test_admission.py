@@ -5,14 +5,16 @@ import pytest
 
 from cosyvoice_web.errors import ServiceBusy, ShuttingDown
 from cosyvoice_web.service.admission import WaitingRoom
-from cosyvoice_web.service.utterance import Utterance
+from cosyvoice_web.service.utterance import Part, Utterance
+from cosyvoice_web.speech import Manner
 from cosyvoice_web.text.sentences import Run, Sentence
 from tests.service.fakes import VOICES, ScriptedEngine
 
 
 def utterance(text: str = "好", *, deadline_in: float = 100.0) -> Utterance:
     sentence = Sentence(text, 0, len(text), "zh", (Run(text, "zh"),))
-    return Utterance([sentence], VOICES[0], speed=1.0, seed=0, deadline=time.monotonic() + deadline_in)
+    deadline = time.monotonic() + deadline_in
+    return Utterance([Part.of_sentence(sentence)], Manner(VOICES[0]), speed=1.0, seed=0, deadline=deadline)
 
 
 def test_first_come_first_served() -> None:

@@ -62,6 +62,7 @@ def test_every_format_carries_the_same_speech(
     expected, heard = loudness(greeting, 24_000), loudness(samples, rate_hz)
     shared = min(len(expected), len(heard))
     assert np.corrcoef(expected[:shared], heard[:shared])[0, 1] > 0.98
+    assert rendered.voice is not None
     assert rendered.voice.language == "zh"
     assert rendered.synthesis_seconds > 0
 

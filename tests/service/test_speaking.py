@@ -52,7 +52,7 @@ def test_a_stream_hands_over_each_chunk_with_the_rate_of_the_engine(serve: Serve
     engine = ScriptedEngine(chunk_count=2)
     with serve(engine).speak(FOUR) as stream:
         chunks = list(stream)
-        assert [sentence.text for sentence in stream.sentences] == [sentence.text for sentence in engine.spoken]
+        assert [part.text for part in stream.parts] == [sentence.text for sentence in engine.spoken]
     assert len(chunks) == 8
     assert {chunk.sample_rate_hz for chunk in chunks} == {stream.sample_rate_hz} == {RATE_HZ}
     assert list(stream) == []
@@ -109,7 +109,9 @@ def test_a_seed_is_kept_or_drawn_and_always_told(engine: ScriptedEngine, serve: 
     ],
 )
 def test_who_speaks(engine: ScriptedEngine, serve: Serve, request_: SpeechRequest, voice_id: str) -> None:
-    assert serve(engine).render(request_, AudioOutput()).voice.id == voice_id
+    voice = serve(engine).render(request_, AudioOutput()).voice
+    assert voice is not None
+    assert voice.id == voice_id
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_an_engine_may_return_any_iterator_and_is_told_to_stop(engine: ScriptedE
             self.closed = True
 
     chunks = Chunks()
-    engine.speak = lambda *args, **kwargs: chunks  # type: ignore[method-assign]
+    engine.work = lambda *args: chunks  # type: ignore[method-assign]
     with pytest.raises(NonFiniteAudio):
         serve(engine).render(HELLO, AudioOutput())
     assert chunks.closed
@@ -264,6 +266,6 @@ def test_the_log_says_one_line_a_request_and_never_what_was_said(
             service.render(SpeechRequest("Secret words.", voice_id="nobody"), AudioOutput())
     done, refused = (record.getMessage() for record in caplog.records)
     assert "outcome=done voice=en_ann" in done
-    assert "sentences=1" in done
+    assert "parts=1" in done
     assert "outcome=unknown_voice" in refused
     assert "Secret" not in caplog.text

@@ -14,7 +14,7 @@ from flask import Response, jsonify
 
 from cosyvoice_web.service.speech_service import SpeechService
 from cosyvoice_web.settings import load_settings
-from cosyvoice_web.speech import AudioChunk, Voice
+from cosyvoice_web.speech import AudioChunk, Manner, SpeechMode, Voice
 from cosyvoice_web.text.sentences import Sentence
 from cosyvoice_web.web.factory import create_app
 
@@ -29,34 +29,48 @@ def wait_for(name: str) -> None:
         nothing.wait(0.01)
 
 
-class ScriptedEngine:
-    name = "scripted"
-    sample_rate_hz = RATE_HZ
-    voices: Sequence[Voice] = (VOICE,)
-    languages = frozenset({"en", "zh", "ja"})
-    native_speed_range = (0.5, 2.0)
+def tone(seconds: float) -> AudioChunk:
+    phase = np.arange(round(seconds * RATE_HZ), dtype=np.float32) * (2 * np.pi * 440 / RATE_HZ)
+    return AudioChunk((0.3 * np.sin(phase)).astype(np.float32), RATE_HZ)
 
-    def default_voice(self, language: str) -> Voice:
-        return VOICE
 
-    def speak(self, sentence: Sentence, voice: Voice, *, speed: float, seed: int) -> Iterator[AudioChunk]:
+class ScriptedVoice:
+    def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
         """A tone whose length tells how long the sentence was: 0.1 s a character."""
         holding = "hold" in sentence.text
         while holding and not (SCRIPT / "released").exists():
             (SCRIPT / "speaking").touch()
             threading.Event().wait(0.01)
-            yield self._tone(0.01)
-        yield self._tone(0.1 * len(sentence.text))
+            yield tone(0.01)
+        yield tone(0.1 * len(sentence.text))
+
+    def convert(self, recording: bytes, *, speed: float, seed: int) -> Iterator[AudioChunk]:
+        """A tone whose length tells how long the recording was: 1 ms a byte."""
+        yield tone(0.001 * len(recording))
+
+
+class ScriptedEngine:
+    name = "scripted"
+    sample_rate_hz = RATE_HZ
+    voices: Sequence[Voice] = (VOICE,)
+    languages = frozenset({"en", "zh", "ja"})
+    modes = frozenset(SpeechMode)
+    native_speed_range = (0.5, 2.0)
+
+    def default_voice(self, language: str) -> Voice:
+        return VOICE
+
+    def check(self, manner: Manner) -> None:
+        pass
+
+    def prepare(self, manner: Manner) -> ScriptedVoice:
+        return ScriptedVoice()
 
     def warm_up(self) -> None:
         pass
 
     def close(self) -> None:
         pass
-
-    def _tone(self, seconds: float) -> AudioChunk:
-        phase = np.arange(round(seconds * RATE_HZ), dtype=np.float32) * (2 * np.pi * 440 / RATE_HZ)
-        return AudioChunk((0.3 * np.sin(phase)).astype(np.float32), RATE_HZ)
 
 
 def load() -> ScriptedEngine:

@@ -8,7 +8,7 @@ from cosyvoice_web.service.lifecycle import EngineState
 from cosyvoice_web.service.speech_service import ServiceStatus, SpeechService
 from cosyvoice_web.service.streaming import SpeechStream
 from cosyvoice_web.settings import Settings, load_settings
-from cosyvoice_web.speech import AudioOutput, RenderedSpeech, SpeechRequest, Voice
+from cosyvoice_web.speech import AudioOutput, ConversionRequest, RenderedSpeech, SpeechMode, SpeechRequest, Voice
 
 VOICES = (
     Voice("zf_001", "Xiaoxiao", "zh", "female", default=True),
@@ -27,7 +27,7 @@ def make_settings(**changed: object) -> Settings:
 class Rendered:
     """One call of render."""
 
-    request: SpeechRequest
+    request: Any
     output: AudioOutput
     is_abandoned: Callable[[], bool]
 
@@ -37,7 +37,7 @@ class Script:
     """What the fake does, and what was asked of it."""
 
     error: Exception | None = None
-    voice: Voice = VOICES[0]
+    voice: Voice | None = VOICES[0]
     data: bytes = b"RIFF-like bytes"
     audio_seconds: float = 2.0
     state: EngineState = EngineState.READY
@@ -75,17 +75,27 @@ class FakeService(SpeechService):
             load_seconds=1.25 if ready else None,
             sample_rate_hz=24_000 if ready else None,
             languages=("en", "zh") if ready else (),
+            modes=(SpeechMode.SFT,) if ready else (),
         )
 
     def voices(self) -> tuple[Voice, ...]:
         self._raise()
         return VOICES
 
-    def speak(self, request: SpeechRequest, is_abandoned: Callable[[], bool] = lambda: False) -> SpeechStream:
+    def speak(
+        self,
+        request: SpeechRequest | ConversionRequest,
+        is_abandoned: Callable[[], bool] = lambda: False,
+        *,
+        stream: bool = False,
+    ) -> SpeechStream:
         raise NotImplementedError
 
     def render(
-        self, request: SpeechRequest, output: AudioOutput, is_abandoned: Callable[[], bool] = lambda: False
+        self,
+        request: SpeechRequest | ConversionRequest,
+        output: AudioOutput,
+        is_abandoned: Callable[[], bool] = lambda: False,
     ) -> RenderedSpeech:
         self.script.calls.append(Rendered(request, output, is_abandoned))
         self._raise()

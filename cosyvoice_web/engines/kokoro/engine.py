@@ -1,15 +1,17 @@
 """The embedded engine on one page: sentence, phonemes, pieces, model, audio."""
 
+import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from cosyvoice_web.engines.kokoro.chunking import split_phonemes
 from cosyvoice_web.engines.kokoro.model import SAMPLE_RATE_HZ, KokoroModel
 from cosyvoice_web.engines.kokoro.phonemes import Phonemizer
 from cosyvoice_web.engines.kokoro.voices import VOICES, Styles, load_styles
-from cosyvoice_web.errors import UnknownVoice
-from cosyvoice_web.speech import AudioChunk, Voice
+from cosyvoice_web.errors import InvalidRequest, UnknownVoice
+from cosyvoice_web.speech import AudioChunk, Manner, SpeechMode, Voice
 from cosyvoice_web.text.sentences import Run, Sentence
 
 LANGUAGES = frozenset(("zh", "en", "ja"))
@@ -17,6 +19,31 @@ NATIVE_SPEED_RANGE = (0.7, 1.25)
 """Faster, the model swallows the first syllable: twice as many characters misheard at 1.5, four times at 2.0."""
 
 _WARM_UP = {"zh": "你好，欢迎使用。", "en": "Hello, and welcome.", "ja": "こんにちは、何でも話せます。"}
+
+
+@dataclass(frozen=True, slots=True)
+class KokoroVoice:
+    """One voice, ready to speak; nothing on it changes."""
+
+    model: KokoroModel
+    phonemizer: Phonemizer
+    styles: Styles
+
+    def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:  # noqa: ARG002
+        """Yield one chunk of audio for each piece of the sentence.
+
+        `seed` has no influence, as the model draws nothing, nor has `stream`: it makes a piece as a whole.
+
+        Raises:
+            SynthesisError: a character has no reading, or there is nothing to speak.
+        """
+        for piece in split_phonemes(self.phonemizer.phonemes(sentence)):
+            samples = self.model.synthesize(piece, self.styles[len(piece) - 1], speed)
+            yield AudioChunk(samples, SAMPLE_RATE_HZ)
+
+    def convert(self, recording: bytes, *, speed: float, seed: int) -> Iterator[AudioChunk]:
+        """Not possible: the model has no way in for sound."""
+        raise NotImplementedError
 
 
 class KokoroEngine:
@@ -43,7 +70,9 @@ class KokoroEngine:
         with ThreadPoolExecutor(1, thread_name_prefix="kokoro-load") as pool:
             model = pool.submit(KokoroModel.load, num_threads)
             phonemizer = Phonemizer()
-            return cls(model.result(), phonemizer, load_styles())
+            engine = cls(model.result(), phonemizer, load_styles())
+        _return_freed_memory()
+        return engine
 
     @property
     def name(self) -> str:
@@ -66,6 +95,11 @@ class KokoroEngine:
         return LANGUAGES
 
     @property
+    def modes(self) -> frozenset[SpeechMode]:
+        """Its stored voices, and nothing else."""
+        return frozenset((SpeechMode.SFT,))
+
+    @property
     def native_speed_range(self) -> tuple[float, float]:
         """Slowest and fastest speed that the model renders cleanly."""
         return NATIVE_SPEED_RANGE
@@ -74,27 +108,44 @@ class KokoroEngine:
         """The default voice of the language; the first voice for a language that is not spoken."""
         return next((voice for voice in VOICES if voice.default and voice.language == language), VOICES[0])
 
-    def speak(self, sentence: Sentence, voice: Voice, *, speed: float, seed: int) -> Iterator[AudioChunk]:  # noqa: ARG002
-        """Yield one chunk of audio for each piece of the sentence. `seed` has no influence: the model draws nothing.
+    def check(self, manner: Manner) -> None:
+        """Refuse what is not a stored voice.
 
         Raises:
-            SynthesisError: a character has no reading, or there is nothing to speak.
+            InvalidRequest: a recording or a style is asked for.
+        """
+        for given, field in ((manner.prompt, "prompt_audio"), (manner.instruction, "instruct_text")):
+            if given is not None:
+                raise InvalidRequest(
+                    f"The embedded voice cannot use {field}: it speaks with its own voices only. Send a speaker, or "
+                    "none, or run a CosyVoice-300M model.",
+                    field,
+                )
+
+    def prepare(self, manner: Manner) -> KokoroVoice:
+        """The voice; costs nothing.
+
+        Raises:
             UnknownVoice: the voice is not one of `voices`.
         """
-        if voice.id not in self._styles:
-            raise UnknownVoice(voice.id, self._styles)
-        styles = self._styles[voice.id]
-        for piece in split_phonemes(self._phonemizer.phonemes(sentence)):
-            samples = self._model.synthesize(piece, styles[len(piece) - 1], speed)
-            yield AudioChunk(samples, SAMPLE_RATE_HZ)
+        if manner.voice is None or manner.voice.id not in self._styles:
+            raise UnknownVoice(manner.voice.id if manner.voice else "", self._styles)
+        return KokoroVoice(self._model, self._phonemizer, self._styles[manner.voice.id])
 
     def warm_up(self) -> None:
         """Speak a short sentence in every language."""
         for language, text in _WARM_UP.items():
             sentence = Sentence(text, 0, len(text), language, (Run(text, language),))
-            for _ in self.speak(sentence, self.default_voice(language), speed=1.0, seed=0):
+            for _ in self.prepare(Manner(self.default_voice(language))).speak(sentence, speed=1.0, seed=0):
                 pass
 
     def close(self) -> None:
         """Give the memory back."""
         del self._model, self._phonemizer, self._styles
+
+
+def _return_freed_memory() -> None:
+    """Hand what parsing left behind in the allocator back to the system, about 50 MB; glibc only."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
