@@ -1,9 +1,11 @@
 """Mandarin: Han characters to phonemes, word by word, so that words decide how their characters are read."""
 
 import logging
+from importlib.resources import files
 from typing import Any
 
 from cosyvoice_web.engines.kokoro.pinyin import syllable_phonemes
+from cosyvoice_web.engines.kokoro.word_table import WordTable
 
 _VARIANTS = str.maketrans({"𠮷": "吉", "𠮟": "叱"})
 """Characters of names that the reading dictionary lacks, as the ones they are variants of."""
@@ -18,8 +20,9 @@ class MandarinReader:
 
         jieba.setLogLevel(logging.ERROR)
         self._tokenizer: Any = jieba.Tokenizer()
-        self._tokenizer.FREQ, self._tokenizer.total = _word_frequencies()
-        self._tokenizer.initialized = True  # jieba would build the same slower and write it to a shared folder
+        table = WordTable((files("jieba") / "dict.txt").read_bytes())
+        self._tokenizer.FREQ, self._tokenizer.total = table, table.total
+        self._tokenizer.initialized = True  # jieba would build its own and write it to a shared folder
         self._style = Style.TONE3
         self._lazy_pinyin: Any = lazy_pinyin
 
@@ -38,21 +41,6 @@ class MandarinReader:
 
         words = [word_phonemes(word) for word in self._tokenizer.cut(_without_repeat_marks(text.translate(_VARIANTS)))]
         return " ".join(filter(None, words)), tuple(unread)
-
-
-def _word_frequencies() -> tuple[dict[str, int], int]:
-    """The dictionary of jieba as its tokenizer wants it: word -> count, every beginning of a word -> 0; and the sum."""
-    from importlib.resources import files
-
-    columns = (files("jieba") / "dict.txt").read_text(encoding="utf-8").split()
-    words, counts = columns[0::3], [int(count) for count in columns[1::3]]
-    frequencies = dict(zip(words, counts, strict=True))
-    for word in words:
-        for end in range(len(word) - 1, 0, -1):
-            if word[:end] in frequencies:
-                break
-            frequencies[word[:end]] = 0
-    return frequencies, sum(counts)
 
 
 def _without_repeat_marks(text: str) -> str:

@@ -43,7 +43,9 @@ class KokoroModel:
         options.enable_mem_pattern = False
         # the threads share their cores with the web server: sleep while there is nothing to do
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        session = onnxruntime.InferenceSession(_joined_parts(), options, providers=["CPUExecutionProvider"])
+        session: Any = onnxruntime.InferenceSession(_joined_parts(), options, providers=["CPUExecutionProvider"])
+        session.disable_fallback()
+        session._model_bytes = None  # 92 MB, kept by onnxruntime only to build the session again in a fallback
         return cls(session, vocabulary())
 
     def synthesize(self, phonemes: str, style: npt.NDArray[np.float32], speed: float) -> Samples:
