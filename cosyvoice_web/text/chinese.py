@@ -46,6 +46,12 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<=[\w)])[ ]?=[ ]?(?=[\w(-])"), "等于"),
     (re.compile(r"(?<=[\w)])[ ]\+[ ](?=[\w(])"), "加"),
     (re.compile(r"(?<=\d)\+(?!\d)"), "以上"),
+    (re.compile(r"(?<=\d)[ ]?½"), "又二分之一"),
+    (re.compile(r"½"), "二分之一"),
+    (re.compile(r"(?<=\d)[ ]?¼"), "又四分之一"),
+    (re.compile(r"¼"), "四分之一"),
+    (re.compile(r"(?<=\d)[ ]?¾"), "又四分之三"),
+    (re.compile(r"¾"), "四分之三"),
     (re.compile(r"²"), "的平方"),
     (re.compile(r"³"), "的立方"),
     (re.compile(r"\^[ ]?(\d+)"), r"的\1次方"),
@@ -63,7 +69,7 @@ _AFTER: tuple[tuple[re.Pattern[str], str], ...] = (
 
 def read_chinese(text: str) -> str:
     """Every number and sign in words; every Han character and letter stays."""
-    if not re.search(r"[^\w\s，。！？；：、,.!?;:…“”‘’\"'「」《》（）()—-]|\d", text):
+    if not re.search(r"[^\w\s，。！？；：、,.!?;:…“”‘’\"'「」《》（）()—-]|[\d²³½¼¾]", text):
         return text
     text = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
     text = _MOBILE.sub(lambda match: "".join(map(_telephone, match.groups())), text)

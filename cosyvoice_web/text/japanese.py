@@ -38,6 +38,12 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<=\d)\+(?!\d)"), "以上"),
     (re.compile(r"(?<=[一-鿿])[〜～](?=[一-鿿])"), "から"),
     (re.compile(r"(?<=\w)/(?=[^\d\s])"), "、"),
+    (re.compile(r"(?<=\d)[ ]?½"), "と二分の一"),
+    (re.compile(r"½"), "二分の一"),
+    (re.compile(r"(?<=\d)[ ]?¼"), "と四分の一"),
+    (re.compile(r"¼"), "四分の一"),
+    (re.compile(r"(?<=\d)[ ]?¾"), "と四分の三"),
+    (re.compile(r"¾"), "四分の三"),
     (re.compile(r"²"), "の二乗"),
     (re.compile(r"³"), "の三乗"),
     (re.compile(r"[ ]?&[ ]?"), "アンド"),
@@ -52,7 +58,7 @@ _AFTER: tuple[tuple[re.Pattern[str], str], ...] = (
 
 def read_japanese(text: str) -> str:
     """Every number and sign in words; every kana, Han character and letter stays."""
-    if not re.search(r"[^\w\s、。！？，；：,.!?;:…“”‘’\"'「」『』（）()・—-]|\d", text):
+    if not re.search(r"[^\w\s、。！？，；：,.!?;:…“”‘’\"'「」『』（）()・—-]|[\d²³½¼¾]", text):
         return text
     text = _THOUSANDS.sub(lambda match: match.group().replace(",", ""), text)
     text = _TELEPHONE.sub(_telephone, text)

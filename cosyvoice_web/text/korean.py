@@ -19,6 +19,11 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<=\d)[ ]?cm(?![A-Za-z])"), "센티미터"),
     (re.compile(r"(?<=\d)[ ]?m(?![A-Za-z])"), "미터"),
     (re.compile(r"(?<=\d):(?=\d\d)"), "시 "),
+    (re.compile(r"²"), " 제곱"),
+    (re.compile(r"³"), " 세제곱"),
+    (re.compile(r"½"), " 이분의 일"),
+    (re.compile(r"¼"), " 사분의 일"),
+    (re.compile(r"¾"), " 사분의 삼"),
 )
 
 

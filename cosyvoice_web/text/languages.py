@@ -32,31 +32,10 @@ _TOKEN = re.compile(
     rf"|(?P<latin>[{LATIN}](?:[{LATIN}{MARKS}]|[0-9]|['’&+./_-](?=[{LATIN}0-9]))*(?:\+\+|\#(?!\w))?)"
     rf"|(?P<other>[^\W\d_][{MARKS}]*)|(?P<neutral>[\s\S])"
 )
-_MAGNITUDES = frozenset(
-    [
-        "hundred",
-        "thousand",
-        "million",
-        "billion",
-        "trillion",
-        "percent",
-        "dollars",
-        "euros",
-        "pounds",
-        "degrees",
-        "times",
-        "years",
-        "months",
-        "weeks",
-        "days",
-        "hours",
-        "minutes",
-        "seconds",
-        "people",
-        "am",
-        "pm",
-    ]
-)
+_MAGNITUDES = frozenset((
+    "hundred", "thousand", "million", "billion", "trillion", "percent", "dollars", "euros", "pounds", "degrees",
+    "times", "years", "months", "weeks", "days", "hours", "minutes", "seconds", "people", "am", "pm",
+))  # fmt: skip
 _CHINESE_HINTS = re.compile("[我這们們沒么麼很]|今天|明天|昨天|可以|知道|因[为為]|所以|如果|不是|就是|是一")
 _CANTONESE = frozenset("嘅喺咗冇佢哋啲嚟嗰咁噉嘢嗌攞瞓")
 _CJK = frozenset(("zh", "yue", "ja"))

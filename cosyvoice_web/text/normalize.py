@@ -111,7 +111,7 @@ def _compatibility_folded(text: str) -> str:
     """Full-width, circled and styled letters and digits in their plain forms; marks stay as they are."""
     if text.isascii():
         return text
-    text = _ENUMERATED.sub(lambda match: f" {unicodedata.normalize('NFKC', match.group()).strip('().')}, ", text)
+    text = _ENUMERATED.sub(lambda match: f" {_plain_form(match.group()).strip('().')}, ", text)
     text = _VULGAR.sub(" ", text)
     folded = {ord(char): _plain_form(char) for char in set(text) if not char.isascii()}
     text = text.translate(folded)
@@ -128,6 +128,11 @@ def _plain_form(char: str) -> str:
     category = unicodedata.category(char)
     if category == "Nd":
         return str(unicodedata.decimal(char))
+    value = (
+        unicodedata.numeric(char, -1.0) if category == "No" and unicodedata.normalize("NFKC", char) == char else -1.0
+    )
+    if value >= 0 and value == int(value):
+        return str(int(value))
     if category[0] in "LNM" or category == "So":
         return unicodedata.normalize("NFKC", char).replace("\u2044", "/")
     return char

@@ -14,7 +14,7 @@ SHORT_UNITS = 4.0
 """A piece below this is spoken with a neighbour: engines are unsteady on very short texts."""
 FIRST_SHORT_UNITS = 2.0
 """The first piece may be this short, so that audio starts early."""
-FIRST_LONG_UNITS = 28.0
+FIRST_LONG_UNITS = 36.0
 """A first piece above this is cut at an early comma, for the same reason."""
 
 _SCAN = re.compile(
@@ -22,87 +22,17 @@ _SCAN = re.compile(
     r"|(?P<mark>[。！？；｡!?;…．.]+)|(?P<quote>\")"
 )
 _ALWAYS = frozenset("。！？；｡…")
-_TITLES = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "prof",
-        "st",
-        "mt",
-        "ft",
-        "gen",
-        "gov",
-        "sen",
-        "rep",
-        "capt",
-        "lt",
-        "col",
-        "sgt",
-        "cmdr",
-        "rev",
-        "hon",
-        "pres",
-        "supt",
-        "vs",
-        "fig",
-        "figs",
-        "eq",
-        "vol",
-        "pp",
-        "approx",
-        "ca",
-        "cf",
-        "viz",
-        "nos",
-        "eds",
-        "e.g",
-        "i.e",
-    ]
-)
+_TITLES = frozenset((
+    "mr", "mrs", "ms", "dr", "prof", "st", "mt", "ft", "gen", "gov", "sen", "rep", "capt", "lt", "col", "sgt", "cmdr",
+    "rev", "hon", "pres", "supt", "vs", "fig", "figs", "eq", "vol", "pp", "approx", "ca", "cf", "viz", "nos", "eds",
+    "e.g", "i.e",
+))  # fmt: skip
 """A full stop after these never ends a sentence."""
-_MAY_END = frozenset(
-    [
-        "etc",
-        "inc",
-        "ltd",
-        "co",
-        "corp",
-        "jr",
-        "sr",
-        "al",
-        "a.m",
-        "p.m",
-        "est",
-        "dept",
-        "ave",
-        "blvd",
-        "rd",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-        "mon",
-        "tue",
-        "tues",
-        "wed",
-        "thu",
-        "thurs",
-        "fri",
-        "sat",
-        "sun",
-        "no",
-    ]
-)
+_MAY_END = frozenset((
+    "etc", "inc", "ltd", "co", "corp", "jr", "sr", "al", "a.m", "p.m", "est", "dept", "ave", "blvd", "rd", "jan",
+    "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "mon", "tue", "tues", "wed", "thu",
+    "thurs", "fri", "sat", "sun", "no",
+))  # fmt: skip
 """A full stop after these ends a sentence only when a capital letter follows."""
 _COMMAS = frozenset("，、；：")
 _SPACED_COMMAS = frozenset(",:;)]—–")
@@ -119,7 +49,8 @@ def split(text: str, max_units: float) -> list[Piece]:
     """Pieces that tile the text, each with something to speak and at most `max_units` long. Linear time.
 
     Boundaries are 。！？；…!?; a full stop and a newline, but not inside a number, an abbreviation or an address;
-    closing quotation marks stay with their sentence. Longer pieces are cut at commas, else at spaces, else between characters.
+    closing quotation marks stay with their sentence. Longer pieces are cut at commas, else
+    at spaces, else between characters.
     """
     prefix = [0.0, *accumulate(map(characters.units, text))]
     speakable = [0, *accumulate(map(is_speakable, text))]
