@@ -20,14 +20,14 @@ from cosyvoice_web.speech import SAMPLE_RATE_MAX_HZ, SAMPLE_RATE_MIN_HZ, AudioFo
 MP3_RATES_HZ = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 """MPEG 1, 2 and 2.5 layer III. Source: ISO/IEC 11172-3, 13818-3 and the 2.5 extension."""
 
-_CONTAINER = {
+CONTAINER = {
     AudioFormat.WAV: ("WAV", "PCM_16"),
     AudioFormat.FLAC: ("FLAC", "PCM_16"),
     AudioFormat.OGG: ("OGG", "VORBIS"),
     AudioFormat.MP3: ("MP3", "MPEG_LAYER_III"),
 }
 
-_BLOCK_SAMPLES = 65_536
+BLOCK_SAMPLES = 65_536
 """Samples handed over in one piece: libvorbis keeps a whole piece on the stack and crashes the process on minutes."""
 
 _OGG_SERIAL = b"CVW1"
@@ -63,16 +63,16 @@ def encode(samples: Samples, sample_rate_hz: int, audio_format: AudioFormat) -> 
     """
     check_sample_rate(audio_format, sample_rate_hz)
     pcm = to_pcm16(samples)
-    container, subtype = _CONTAINER[audio_format]
+    container, subtype = CONTAINER[audio_format]
     file = io.BytesIO()
     with soundfile.SoundFile(file, "w", sample_rate_hz, 1, subtype, format=container) as writer:
-        for start in range(0, len(pcm), _BLOCK_SAMPLES):
-            writer.write(pcm[start : start + _BLOCK_SAMPLES])
+        for start in range(0, len(pcm), BLOCK_SAMPLES):
+            writer.write(pcm[start : start + BLOCK_SAMPLES])
     data = file.getvalue()
-    return _with_fixed_ogg_serial(data) if audio_format is AudioFormat.OGG else data
+    return with_fixed_ogg_serial(data) if audio_format is AudioFormat.OGG else data
 
 
-def _with_fixed_ogg_serial(data: bytes) -> bytes:
+def with_fixed_ogg_serial(data: bytes) -> bytes:
     """Replace the stream serial that the writer draws from the clock, so equal speech is equal bytes.
 
     Source: RFC 3533, section 6 (page header: serial at byte 14, checksum at 22, segment table at 27).

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from cosyvoice_web.audio.encoders import check_sample_rate, encode
+from cosyvoice_web.audio.streams import check_streamable
 from cosyvoice_web.audio.waveform import join, resample
 from cosyvoice_web.errors import (
     CosyVoiceWebError,
@@ -23,6 +24,7 @@ from cosyvoice_web.errors import (
     ShuttingDown,
 )
 from cosyvoice_web.service.admission import WaitingRoom
+from cosyvoice_web.service.encoded_stream import EncodedStream
 from cosyvoice_web.service.engine_port import EngineLoader, SpeechEngine
 from cosyvoice_web.service.lifecycle import STOPPING, EngineState, Lifecycle
 from cosyvoice_web.service.plan import check_alone, plan
@@ -218,6 +220,24 @@ class SpeechService:
             voice=stream.voice,
             seed=stream.seed,
         )
+
+    def stream(
+        self,
+        request: SpeechRequest | ConversionRequest,
+        output: AudioOutput,
+        is_abandoned: Callable[[], bool] = _never,
+    ) -> EncodedStream:
+        """The answer as a file that is sent while it is made; returns when there is something to hear.
+
+        Audio that is made faster than the caller reads it waits: at most what `render` would hold.
+
+        Raises:
+            As `render`, and InvalidRequest for a format that cannot be streamed. Later errors come while reading.
+        """
+        check_streamable(output.format)
+        if output.sample_rate_hz is not None:
+            check_sample_rate(output.format, output.sample_rate_hz)
+        return EncodedStream(self.speak(request, is_abandoned, stream=True), output)
 
     # -- inside -----------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """An engine that does what a test tells it: speak at once, wait for a signal, fail, or return nonsense."""
 
 import copy
+import hashlib
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -73,10 +74,14 @@ class Stuck:
         assert self.entered.wait(PATIENT_SECONDS)
 
 
+def digest(recording: bytes) -> str:
+    return hashlib.sha256(recording).hexdigest()
+
+
 def name_of(manner: Manner) -> str:
     """A name that belongs to this manner alone."""
     if manner.prompt is not None:
-        return f"{manner.prompt.text}|{manner.prompt.audio.hex()}"
+        return f"{manner.prompt.text}|{digest(manner.prompt.audio)}"
     assert manner.voice is not None
     return manner.voice.id if manner.instruction is None else f"{manner.voice.id}|{manner.instruction}"
 
@@ -95,7 +100,7 @@ class ScriptedVoice:
         yield from self._engine.work(sentence.text, behaviour, self._manner, speed, seed)
 
     def convert(self, recording: bytes, *, speed: float, seed: int) -> Iterator[AudioChunk]:
-        yield from self._engine.work(recording.hex(), None, self._manner, speed, seed)
+        yield from self._engine.work(digest(recording), None, self._manner, speed, seed)
 
 
 class ScriptedEngine:
