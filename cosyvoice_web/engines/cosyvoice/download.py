@@ -1,13 +1,16 @@
 """Fetches a published model from a hub that speaks the Hugging Face protocol: resumable, hashes checked."""
 
+import errno
 import hashlib
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
-from huggingface_hub import HfApi, hf_hub_download
+from huggingface_hub import HfApi, hf_hub_url
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+from huggingface_hub.file_download import http_get
+from huggingface_hub.utils._headers import build_hf_headers
 
 from cosyvoice_web.engines.cosyvoice.weights.files import (
     CONFIG,
@@ -57,20 +60,14 @@ def download_model(model: str, directory: Path, hub_url: str | None = None) -> l
         directory.mkdir(parents=True, exist_ok=True)
         for file in files:
             if not _is_whole(directory / file.name, file):
-                hf_hub_download(
-                    repository,
-                    file.name,
-                    revision=revision,
-                    local_dir=directory,
-                    endpoint=hub_url,
-                    token=False,  # the models are public, and a mirror has no business with anybody's token
-                )
-                _verify(directory / file.name, file)
+                _fetch(repository, revision, file, directory, hub_url)
     except (RepositoryNotFoundError, HFValidationError) as reason:
         raise ConfigurationError(
             f"{where} has no model {repository}: give CosyVoice-300M-SFT, for example."
         ) from reason
-    except (HfHubHTTPError, httpx2.HTTPError, ConnectionError, TimeoutError) as reason:
+    except (HfHubHTTPError, httpx2.HTTPError, OSError) as reason:
+        if isinstance(reason, PermissionError) or getattr(reason, "errno", None) in (errno.ENOSPC, errno.EROFS):
+            raise ConfigurationError(f"{directory} cannot be written: {reason}") from reason
         raise ConfigurationError(
             f"{where} does not answer as a hub should ({type(reason).__name__}): check the address and the network, "
             "then call again; the download goes on where it stopped."
@@ -102,11 +99,30 @@ def _check_space(directory: Path, files: list[RemoteFile]) -> None:
         )
 
 
-def _verify(path: Path, file: RemoteFile) -> None:
-    if not _is_whole(path, file):
-        found = f"{path.stat().st_size} bytes with another {file.algorithm} hash"
-        path.unlink()
-        raise FileTruncated(str(path), found, f"{file.byte_count} bytes with hash {file.digest}: download it again")
+def _fetch(repository: str, revision: str, file: RemoteFile, directory: Path, hub_url: str | None) -> None:
+    """Fetch one file by way of `NAME.part`, which a later call continues; shows a progress bar.
+
+    The client's own download starts a file anew in every process; its `http_get` continues one.
+    """
+    part = directory / f"{file.name}.part"
+    if part.exists() and part.stat().st_size > file.byte_count:
+        part.unlink()
+    url = hf_hub_url(repository, file.name, revision=revision, endpoint=hub_url)
+    with part.open("ab") as output:
+        http_get(
+            url,
+            output,
+            resume_size=output.tell(),
+            headers=build_hf_headers(token=False),  # models are public; a mirror has no business with anybody's token
+            expected_size=file.byte_count,
+            displayed_filename=file.name,
+        )
+    if not _is_whole(part, file):
+        found = f"{part.stat().st_size} bytes with another {file.algorithm} hash"
+        part.unlink()
+        expected = f"{file.byte_count} bytes with hash {file.digest}: download it again"
+        raise FileTruncated(str(directory / file.name), found, expected)
+    part.replace(directory / file.name)
 
 
 def _is_whole(path: Path, file: RemoteFile) -> bool:

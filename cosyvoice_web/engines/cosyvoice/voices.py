@@ -10,6 +10,7 @@ from typing import NoReturn
 import torch
 
 from cosyvoice_web.engines.cosyvoice.config import CosyVoiceConfig
+from cosyvoice_web.engines.cosyvoice.weights.file_checks import check_torch_file
 from cosyvoice_web.errors import FileTruncated, ShapeMismatch
 from cosyvoice_web.speech import Voice
 
@@ -62,9 +63,10 @@ def read_voices(path: Path, config: CosyVoiceConfig) -> dict[str, StoredVoice]:
     """Every voice of a table, by name, in the table's order.
 
     Raises:
-        FileTruncated: the file is no dictionary of tensors.
+        FileMissing, FileTruncated: the file is not there, not whole, or no dictionary of tensors.
         ShapeMismatch: an entry is no voice, or a tensor of it does not fit the model.
     """
+    check_torch_file(path)
     expected = "a dictionary of voices"
     try:
         table = torch.load(path, map_location="cpu", weights_only=True)

@@ -13,8 +13,8 @@ _LEGACY = ("weight_g", "weight_v")
 class TensorSource:
     """Hands out the tensors of one file under their official names; `finish` tells what was missing or left over.
 
-    A tensor that the file lacks is noted and answered with an empty one on the meta device, so that one error can name
-    all of them. Tensors come as float32; those that are float32 in the file are not copied.
+    A tensor that the file lacks is noted and answered with zeros that take no memory, so that one error can name all of
+    them. Tensors come as float32; those that are float32 in the file are not copied.
     """
 
     def __init__(self, path: str, tensors: Mapping[str, torch.Tensor]) -> None:
@@ -42,7 +42,7 @@ class TensorSource:
         tensor = self._tensors.get(name)
         if tensor is None:
             self._missing.append(name)
-            return torch.empty(tuple(shape), device="meta")
+            return torch.zeros(()).expand(tuple(shape))
         self._left.pop(name, None)
         if tuple(tensor.shape) != tuple(shape):
             raise ShapeMismatch(self.path, f"{name} of shape {tuple(tensor.shape)}", f"shape {tuple(shape)}")
