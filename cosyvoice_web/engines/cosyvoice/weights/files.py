@@ -172,7 +172,9 @@ def write_marker(
     directory: Path, model: str, kind: ModelKind | None, forced_tokens_per_text_token: int | None = None
 ) -> None:
     """Say in the directory itself which model lies there, and for recipe weights how long its sentences are to be."""
-    content: dict[str, str | int] = {"model": model} | ({"kind": kind.value} if kind else {})
+    content: dict[str, str | int] = {"model": model}
+    if kind is not None:
+        content["kind"] = kind.value
     if forced_tokens_per_text_token is not None:
         content[_FORCED_LENGTH] = forced_tokens_per_text_token
     (directory / MARKER).write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")

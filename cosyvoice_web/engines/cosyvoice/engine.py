@@ -1,0 +1,316 @@
+"""The whole pipeline on one page: text tokens, speech tokens, mel, samples."""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeGuard
+
+import torch
+
+from cosyvoice_web.engines.cosyvoice import conditions
+from cosyvoice_web.engines.cosyvoice.conditions import LANGUAGES, Conditions
+from cosyvoice_web.engines.cosyvoice.features import prompt_log_mel
+from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingEnd, TokenLimits, decode
+from cosyvoice_web.engines.cosyvoice.prompt_audio import check_header, read_recording
+from cosyvoice_web.engines.cosyvoice.prompt_encoders import PromptEncoders
+from cosyvoice_web.engines.cosyvoice.state import Synthesis
+from cosyvoice_web.engines.cosyvoice.tokenizer import VOCABULARY_SIZE, TextTokenizer
+from cosyvoice_web.engines.cosyvoice.voices import StoredVoice, describe_voices
+from cosyvoice_web.engines.cosyvoice.weights.files import ModelFiles, open_model
+from cosyvoice_web.engines.cosyvoice.weights.loading import Networks, load_networks
+from cosyvoice_web.errors import (
+    InvalidRequest,
+    NonFiniteAudio,
+    NoSpeechProduced,
+    ShapeMismatch,
+    SynthesisError,
+    TokenBudgetSpent,
+    UnknownVoice,
+)
+from cosyvoice_web.speech import SEED_MAX, AudioChunk, Manner, SpeechMode, Voice
+from cosyvoice_web.text.sentences import Sentence
+
+logger = logging.getLogger("cosyvoice_web.engines.cosyvoice")
+
+NATIVE_SPEED_RANGE = (0.5, 2.0)
+SILENCE_PEAK = 1e-3
+"""A sentence whose highest magnitude is below this has not been spoken."""
+WARM_UP_TEXT, WARM_UP_TOKENS = "你好。", 24
+PROMPT_AUDIO, PROMPT_TEXT, INSTRUCT_TEXT, SPEAKER, SOURCE_AUDIO = (
+    "prompt_audio",
+    "prompt_text",
+    "instruct_text",
+    "speaker",
+    "source_audio",
+)
+"""Parts of a request, as refusals name them."""
+_FIELD_OF_MODE = {
+    SpeechMode.SFT: SPEAKER,
+    SpeechMode.ZERO_SHOT: PROMPT_AUDIO,
+    SpeechMode.CROSS_LINGUAL: PROMPT_AUDIO,
+    SpeechMode.INSTRUCT: INSTRUCT_TEXT,
+    SpeechMode.VOICE_CONVERSION: SOURCE_AUDIO,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """What every synthesis reads and none changes; `encoders` None: recordings cannot be used."""
+
+    files: ModelFiles
+    networks: Networks
+    tokenizer: TextTokenizer
+    encoders: PromptEncoders | None
+
+    @property
+    def sample_rate_hz(self) -> int:
+        return self.files.config.sample_rate_hz
+
+    def limits(self, text: list[int]) -> TokenLimits:
+        forced = self.files.forced_tokens_per_text_token
+        return TokenLimits.for_text(len(text)) if forced is None else TokenLimits(*(forced * len(text),) * 2)
+
+    def listening(self) -> PromptEncoders:
+        if self.encoders is None:
+            raise InvalidRequest(
+                f"This server cannot use recordings: {self.files.refusals()[SpeechMode.ZERO_SHOT]}.", PROMPT_AUDIO
+            )
+        return self.encoders
+
+
+class CosyVoiceEngine:
+    """A CosyVoice-300M model in memory. Nothing on it changes while it speaks."""
+
+    name = "cosyvoice"
+    languages = LANGUAGES
+    native_speed_range = NATIVE_SPEED_RANGE
+
+    def __init__(self, model: _Model) -> None:
+        self._model: _Model | None = model
+        self._refusals = model.files.refusals()
+        self.sample_rate_hz = model.sample_rate_hz
+        self.voices: Sequence[Voice] = describe_voices(model.files.voices)
+        self.modes = frozenset(SpeechMode) - self._refusals.keys()
+
+    @classmethod
+    def load(cls, model_dir: Path, num_threads: int, cache_dir: Path) -> "CosyVoiceEngine":  # noqa: ARG003 - not needed
+        """Check a model directory and load its networks.
+
+        Args:
+            model_dir: the published files.
+            num_threads: threads of one synthesis.
+            cache_dir: not used: weights are mapped from the model directory, nothing is written.
+
+        Raises:
+            CheckpointError: a file is missing, incomplete or of another model.
+        """
+        torch.set_num_threads(num_threads)
+        files = open_model(model_dir)
+        config = files.config
+        if config.language_model.text_token_count < VOCABULARY_SIZE:
+            raise ShapeMismatch(
+                config.path,
+                f"a vocabulary of {config.language_model.text_token_count} text tokens",
+                f"at least {VOCABULARY_SIZE}, the vocabulary of the 300M models",
+            )
+        encoders = None
+        if files.speaker_encoder is not None and files.speech_tokenizer is not None:
+            encoders = PromptEncoders(
+                files.speaker_encoder,
+                files.speech_tokenizer,
+                speaker_dim=config.language_model.speaker_dim,
+                token_count=config.language_model.speech_token_count,
+                num_threads=num_threads,
+            )
+        if files.forced_tokens_per_text_token is not None:
+            logger.warning("%s holds recipe weights: what they speak is NOISE, NOT SPEECH", model_dir)
+        return cls(_Model(files, load_networks(files), TextTokenizer(), encoders))
+
+    def default_voice(self, language: str) -> Voice:
+        """The default voice of the language; the first voice where there is none.
+
+        Raises:
+            InvalidRequest: the model has no voices of its own.
+        """
+        if not self.voices:
+            raise InvalidRequest("This model has no voices of its own: send a recording to speak like.", PROMPT_AUDIO)
+        spoken = "zh" if language == "yue" else language
+        for wanted in (language, spoken):
+            for voice in self.voices:
+                if voice.default and voice.language == wanted:
+                    return voice
+        return self.voices[0]
+
+    def check(self, manner: Manner, *, source: bytes | None = None) -> None:
+        """Refuse what this model cannot do, quickly: recordings are looked at but not decoded.
+
+        `source`: a recording to re-speak; None: text is to be spoken.
+
+        Raises:
+            RequestError: the mode is not there, parts contradict each other, or one of them cannot be used.
+        """
+        mode = _mode(manner) if source is None else SpeechMode.VOICE_CONVERSION
+        if mode in self._refusals:
+            raise InvalidRequest(f"This server cannot do {mode.value}: {self._refusals[mode]}.", _FIELD_OF_MODE[mode])
+        if manner.prompt is not None and manner.voice is not None:
+            raise InvalidRequest("Give a speaker or a recording to speak like, not both.", SPEAKER)
+        if source is not None:
+            if _is_given(manner.instruction):
+                raise InvalidRequest("A style text cannot be used in voice conversion: leave it out.", INSTRUCT_TEXT)
+            check_header(source, SOURCE_AUDIO)
+        if manner.prompt is None:
+            self._stored(manner.voice)
+        else:
+            if _is_given(manner.instruction):
+                raise InvalidRequest("Give a style text or a recording to speak like, not both.", INSTRUCT_TEXT)
+            check_header(manner.prompt.audio, PROMPT_AUDIO)
+            if _is_given(manner.prompt.text):
+                conditions.spoken_prompt(manner.prompt.text, PROMPT_TEXT)
+        if _is_given(manner.instruction):
+            conditions.spoken_instruction(manner.instruction, INSTRUCT_TEXT)
+
+    def prepare(self, manner: Manner) -> "CosyVoicePreparedVoice":
+        """Listen to the recording, where there is one, and collect what the networks are told of the voice.
+
+        Raises:
+            RequestError: the recording, a text or the voice cannot be used.
+            CheckpointError: one of the two ONNX files cannot be used.
+        """
+        model = self._loaded()
+        mel_decoder = model.files.config.mel_decoder
+        if manner.prompt is None:
+            voice = self._stored(manner.voice)
+            if _is_given(manner.instruction):
+                style = tuple(model.tokenizer.encode(conditions.spoken_instruction(manner.instruction, INSTRUCT_TEXT)))
+                return CosyVoicePreparedVoice(model, conditions.instructed(voice, style, mel_decoder))
+            return CosyVoicePreparedVoice(model, conditions.stored(voice, mel_decoder))
+        text = None
+        if _is_given(manner.prompt.text):
+            text = tuple(model.tokenizer.encode(conditions.spoken_prompt(manner.prompt.text, PROMPT_TEXT)))
+        encoders, features = model.listening(), model.files.config.mel_features
+        recording = read_recording(manner.prompt.audio, features.sample_rate_hz, PROMPT_AUDIO)
+        cloned = conditions.cloned(
+            encoders.speaker(recording.at_16_khz),
+            encoders.speech_tokens(recording.at_16_khz),
+            prompt_log_mel(recording.at_model_rate, features),
+            text,
+        )
+        return CosyVoicePreparedVoice(model, cloned)
+
+    def warm_up(self) -> None:
+        """Speak a few tokens of a short text, so that the first request finds every weight in memory."""
+        model = self._loaded()
+        voices = list(model.files.voices.values())
+        speaker = torch.ones(1, model.files.config.language_model.speaker_dim)
+        voice = voices[0] if voices else StoredVoice("", speaker, speaker)
+        synthesis = Synthesis(
+            model.networks, conditions.stored(voice, model.files.config.mel_decoder), speed=1.0, seed=0
+        )
+        limits = TokenLimits(WARM_UP_TOKENS, WARM_UP_TOKENS)
+        decoding = synthesis.decoding(model.tokenizer.encode(WARM_UP_TEXT), limits)
+        for _ in synthesis.render(decode(model.networks.language_model, decoding), stream=False):
+            pass
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._model = None
+
+    def _loaded(self) -> _Model:
+        if self._model is None:
+            raise RuntimeError("the engine is closed")
+        return self._model
+
+    def _stored(self, voice: Voice | None) -> StoredVoice:
+        stored = self._loaded().files.voices
+        if voice is None:
+            raise InvalidRequest("Name a speaker, or send a recording to speak like.", SPEAKER)
+        if voice.id not in stored:
+            raise UnknownVoice(voice.id, stored)
+        return stored[voice.id]
+
+
+class CosyVoicePreparedVoice:
+    """One request's voice: what the networks are told of it. Every sentence gets a `Synthesis` of its own."""
+
+    def __init__(self, model: _Model, told: Conditions) -> None:
+        self._model = model
+        self._told = told
+
+    def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
+        """Yield one sentence's audio in order; equal arguments give equal samples.
+
+        With `stream` pieces come as they are made, else the sentence comes as one. Empty chunks are moments to stop at.
+        A sentence that goes wrong before anything of it is out is tried once more, with the next seed.
+
+        Raises:
+            TokenBudgetSpent: the model does not end the sentence.
+            NoSpeechProduced, NonFiniteAudio: what came out is no speech.
+        """
+        language = sentence.language if self._told.marks_language else None
+        text = self._model.tokenizer.encode(sentence.spoken, language=language)
+        is_out = False
+        for try_seed in (seed, seed + 1 if seed < SEED_MAX else 0):
+            synthesis = Synthesis(self._model.networks, self._told, speed=speed, seed=try_seed)
+            decoding = synthesis.decoding(text, self._model.limits(text))
+            try:
+                for samples in _sound(synthesis.render(self._tokens(decoding, sentence), stream=stream), sentence.text):
+                    is_out = is_out or len(samples) > 0
+                    yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
+            except SynthesisError as error:
+                if is_out or try_seed != seed:
+                    raise
+                logger.warning("sentence of %d text tokens failed, once more: %s", len(text), error.code)
+            else:
+                return
+
+    def convert(self, recording: bytes, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
+        """Re-speak a recording of up to 30 s in this voice; otherwise as `speak`, but tried once.
+
+        Raises:
+            InvalidRequest: the recording cannot be used.
+            NoSpeechProduced, NonFiniteAudio: what came out is no speech.
+        """
+        source = read_recording(recording, self._model.sample_rate_hz, SOURCE_AUDIO)
+        tokens = self._model.listening().speech_tokens(source.at_16_khz)
+        synthesis = Synthesis(self._model.networks, self._told, speed=speed, seed=seed)
+        for samples in _sound(synthesis.render(tokens, stream=stream), ""):
+            yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
+
+    def _tokens(self, decoding: Decoding, sentence: Sentence) -> Iterator[int]:
+        """Speech tokens as they are made. A forced length counts as an end: see `ModelFiles`."""
+        yield from decode(self._model.networks.language_model, decoding)
+        if decoding.end is DecodingEnd.BUDGET_SPENT and self._model.files.forced_tokens_per_text_token is None:
+            raise TokenBudgetSpent(
+                f"The model did not end a sentence within {decoding.limits.most} speech tokens. Send it again with "
+                "another seed, or in other words.",
+                sentence.text,
+            )
+
+
+def _sound(pieces: Iterable[torch.Tensor], sentence: str) -> Iterator[torch.Tensor]:
+    """Let pieces through, silent ones only once something has been heard; raise if nothing is, or numbers are none."""
+    silent: list[torch.Tensor] | None = []
+    for samples in pieces:
+        if not bool(torch.isfinite(samples).all()):
+            raise NonFiniteAudio("The model produced samples that are not numbers.", sentence)
+        if silent is not None and len(samples) > 0 and float(samples.abs().max()) >= SILENCE_PEAK:
+            yield from silent
+            silent = None
+        if silent is None:
+            yield samples
+        else:
+            silent.append(samples)
+            yield samples[:0]
+    if silent is not None:
+        raise NoSpeechProduced("The model produced no audible speech for a part of the text.", sentence)
+
+
+def _mode(manner: Manner) -> SpeechMode:
+    if manner.prompt is not None:
+        return SpeechMode.ZERO_SHOT if _is_given(manner.prompt.text) else SpeechMode.CROSS_LINGUAL
+    return SpeechMode.INSTRUCT if _is_given(manner.instruction) else SpeechMode.SFT
+
+
+def _is_given(text: str | None) -> TypeGuard[str]:
+    return text is not None and bool(text.strip())

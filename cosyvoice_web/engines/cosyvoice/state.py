@@ -1,0 +1,67 @@
+"""Everything one synthesis owns, in one object: chance, tokens, caches. The networks it uses are never changed."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+import torch
+
+from cosyvoice_web.engines.cosyvoice.conditions import Conditions
+from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, TokenLimits
+from cosyvoice_web.engines.cosyvoice.rendering import SentenceRenderer, TokenWindows, WindowPlan
+from cosyvoice_web.engines.cosyvoice.weights.loading import Networks
+
+STREAM_WINDOWS = WindowPlan(first_tokens=40, growth=2.0, most_tokens=100)
+"""New speech tokens in the pieces of a stream: sound after 0.8 s worth of tokens, then longer pieces for less work."""
+BREATHER_TOKENS = 25
+"""Tokens between two moments at which whoever listens may stop."""
+
+
+class Synthesis:
+    """One attempt at one sentence, or at one recording that is re-spoken. Used once, by one thread."""
+
+    def __init__(self, networks: Networks, conditions: Conditions, *, speed: float, seed: int) -> None:
+        """Equal arguments give equal samples."""
+        self._networks = networks
+        self._conditions = conditions
+        self._seed = seed
+        self._windows = TokenWindows(STREAM_WINDOWS)
+        self._renderer = SentenceRenderer(
+            networks.mel_decoder,
+            networks.vocoder,
+            conditions.flow_voice,
+            generator(seed, "sound"),
+            speed=speed,
+        )
+
+    def decoding(self, text: list[int], limits: TokenLimits) -> Decoding:
+        """The decoding of the speech tokens of `text`, text token ids, not started yet."""
+        prefix = self._networks.language_model.prefix(
+            text,
+            prompt_text=self._conditions.prompt_text,
+            speaker=self._conditions.speaker,
+            prompt_speech=self._conditions.prompt_speech,
+        )
+        return Decoding(prefix, limits, generator(self._seed, "tokens"))
+
+    def render(self, tokens: Iterable[int], *, stream: bool) -> Iterator[torch.Tensor]:
+        """Speech tokens to pieces of (samples,) float32 at the model's rate.
+
+        With `stream` a piece comes as soon as its tokens have, else everything comes as one. Empty pieces in between
+        are moments to stop at.
+        """
+        for count, token in enumerate(tokens, 1):
+            self._windows.add(token)
+            window = self._windows.next_window() if stream else None
+            if window is not None:
+                yield self._renderer.push(window, is_last=False)
+            elif count % BREATHER_TOKENS == 0:
+                yield torch.zeros(0)
+        rest = self._windows.last_window()
+        if rest:
+            yield self._renderer.push(rest, is_last=True)
+
+
+def generator(seed: int, purpose: str) -> torch.Generator:
+    """Random numbers that depend on both arguments alone, and differ between purposes."""
+    digest = hashlib.sha256(f"{seed} {purpose}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "big") >> 1)
