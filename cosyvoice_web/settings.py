@@ -44,6 +44,7 @@ class Settings:
     cache_dir: Path
     max_text_chars: int
     max_body_bytes: int
+    max_upload_bytes: int
     max_waiting: int
     request_timeout_seconds: float
     rate_limit_default: str
@@ -145,7 +146,9 @@ KNOBS = (
          "included)", _integer(0, 256)),
     Knob("cache_dir", str(Path(gettempdir()) / "cosyvoice-web"), "path", "the one folder that is written to", _path),
     Knob("max_text_chars", "3000", "characters", "longest text of one request", _integer(1, 1_000_000)),
-    Knob("max_body_bytes", "1048576", "bytes", "largest request body", _integer(1_024, 1 << 30)),
+    Knob("max_body_bytes", "1048576", "bytes", "largest request body that holds text", _integer(1_024, 1 << 30)),
+    Knob("max_upload_bytes", "16777216", "bytes", "largest multipart request body, which may hold recordings",
+         _integer(1_024, 1 << 30)),
     Knob("max_waiting", "8", "requests", "requests that may wait while one is spoken; more are answered 503",
          _integer(0, 1_000)),
     Knob("request_timeout_seconds", "300", "seconds", "time one request may take, waiting included",

@@ -1,22 +1,15 @@
-"""From the bytes of a request body to a SpeechRequest; everything that can be wrong with them is said here.
+"""From the fields of a request body to a SpeechRequest; everything that can be wrong with them is said here.
 
-One set of rules for JSON, urlencoded and multipart bodies: a body is UTF-8, a field comes once, null and the empty
-string mean the default, numbers may be written as strings, true and false are no numbers. Unknown fields are ignored,
-so that a client written for a later version works, except names that are plainly meant for one of ours: those are
-refused with the right name, because speech in the wrong voice is worse than an error.
+One set of rules for all body types: null and the empty string mean the default, numbers, true and false may be written
+as strings, true and false are no numbers. Unknown fields are ignored, so that a client written for a later version
+works, except names that are plainly meant for one of ours: those are refused with the right name, because speech in
+the wrong voice is worse than an error.
 """
 
 import difflib
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl
-
-from flask import Request
-from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
-from werkzeug.http import parse_options_header
-from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder
 
 from cosyvoice_web.errors import InvalidRequest, UnsupportedFormat
 from cosyvoice_web.speech import (
@@ -28,48 +21,31 @@ from cosyvoice_web.speech import (
     SPEED_MIN,
     AudioFormat,
     AudioOutput,
+    ConversionRequest,
     SpeechRequest,
+    VoicePrompt,
 )
 
-FIELDS = ("text", "speaker", "language", "speed", "format", "sample_rate", "seed")
+OUTPUT_FIELDS = ("speed", "format", "sample_rate", "seed", "stream")
+SPEECH_FIELDS = ("text", "speaker", "language", "prompt_audio", "prompt_text", "instruct_text", *OUTPUT_FIELDS)
+CONVERSION_FIELDS = ("source_audio", "speaker", "prompt_audio", *OUTPUT_FIELDS)
 # what other programs call our fields, where difflib would not find them
 FOREIGN_NAMES = {
     "input": "text", "tts_text": "text", "message": "text",
     "voice": "speaker", "voice_id": "speaker", "spk_id": "speaker", "spk": "speaker",
     "lang": "language", "locale": "language",
     "rate": "speed", "response_format": "format", "sampling_rate": "sample_rate",
+    "prompt": "prompt_audio", "prompt_wav": "prompt_audio", "prompt_speech": "prompt_audio",
+    "ref_audio": "prompt_audio", "reference_audio": "prompt_audio",
+    "ref_text": "prompt_text", "reference_text": "prompt_text",
+    "instruct": "instruct_text", "instruction": "instruct_text", "instructions": "instruct_text",
+    "source": "source_audio", "source_wav": "source_audio", "streaming": "stream",
 }  # fmt: skip
-ACCEPTED_TYPES = "application/json, application/x-www-form-urlencoded or multipart/form-data"
-FIELD_COUNT_MAX = 100
 NAME_CHARS_MAX = 200
 NUMBER_MAX = 1e15  # whole numbers are exact in a float up to here
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _T = TypeVar("_T")
 _LANGUAGE = re.compile(r"([a-z]{2,3}|auto)([-_][a-z0-9_-]{1,30})?", re.ASCII)
-
-
-def read_fields(request: Request) -> dict[str, Any]:
-    """The fields of a body, whatever its type.
-
-    Raises:
-        InvalidRequest: not UTF-8, malformed, not one flat set of fields, or a field given twice.
-        UnsupportedMediaType: another content type, another charset or a compressed body.
-        RequestEntityTooLarge: more bytes or fields than the server takes.
-    """
-    if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-        raise UnsupportedMediaType("Compressed request bodies are not accepted: send the body as it is.")
-    mimetype, options = parse_options_header(request.headers.get("Content-Type", ""))
-    charset = options.get("charset", "utf-8").lower()
-    if charset not in ("utf-8", "utf8", "us-ascii", "ascii"):
-        raise UnsupportedMediaType(f"The body is declared as {charset[:40]}: send UTF-8.")
-    if mimetype == "application/json" or (mimetype.startswith("application/") and mimetype.endswith("+json")):
-        return _json_fields(_body(request))
-    if mimetype == "application/x-www-form-urlencoded":
-        return _urlencoded_fields(_body(request))
-    if mimetype == "multipart/form-data":
-        return _multipart_fields(_body(request), options.get("boundary", ""))
-    given = f"Content-Type {mimetype[:80]!r}" if mimetype else "A body without Content-Type"
-    raise UnsupportedMediaType(f"{given} is not accepted: send {ACCEPTED_TYPES}.")
 
 
 def parse_speech(fields: Mapping[str, Any]) -> tuple[SpeechRequest, AudioOutput]:
@@ -79,7 +55,7 @@ def parse_speech(fields: Mapping[str, Any]) -> tuple[SpeechRequest, AudioOutput]
         InvalidRequest: a field is missing, of the wrong kind or out of range; `field` names it.
         UnsupportedFormat: an audio format without an encoder.
     """
-    refuse_misspelt(fields, FIELDS, FOREIGN_NAMES)
+    refuse_misspelt(fields, SPEECH_FIELDS, FOREIGN_NAMES)
     text = fields.get("text")
     if text is None:
         raise InvalidRequest(f"The field text is missing.{_json_hint(fields)}", "text")
@@ -88,13 +64,48 @@ def parse_speech(fields: Mapping[str, Any]) -> tuple[SpeechRequest, AudioOutput]
         voice_id=_optional(fields, "speaker", _name),
         language=_optional(fields, "language", _language) or AUTO_LANGUAGE,
         speed=_speed(fields),
-        seed=_optional(fields, "seed", lambda name, value: _integer(name, value, 0, SEED_MAX)),
+        seed=_seed(fields),
+        prompt=_prompt(fields, _words(fields, "prompt_text")),
+        instruction=_words(fields, "instruct_text"),
     )
+    return speech, _output(fields)
+
+
+def parse_conversion(fields: Mapping[str, Any]) -> tuple[ConversionRequest, AudioOutput]:
+    """As `parse_speech`, for a recording that is to be spoken in another voice.
+
+    Raises:
+        InvalidRequest, UnsupportedFormat: as `parse_speech`.
+    """
+    refuse_misspelt(fields, CONVERSION_FIELDS, FOREIGN_NAMES)
+    recording = _optional(fields, "source_audio", _file)
+    if recording is None:
+        raise InvalidRequest("The file source_audio is missing: send the recording to convert.", "source_audio")
+    conversion = ConversionRequest(
+        recording=recording,
+        voice_id=_optional(fields, "speaker", _name),
+        speed=_speed(fields),
+        seed=_seed(fields),
+        prompt=_prompt(fields, None),
+    )
+    return conversion, _output(fields)
+
+
+def parse_stream(fields: Mapping[str, Any]) -> bool:
+    """Whether the answer is to be sent while it is made.
+
+    Raises:
+        InvalidRequest: neither true nor false.
+    """
+    return _optional(fields, "stream", _truth) or False
+
+
+def _output(fields: Mapping[str, Any]) -> AudioOutput:
     rate_hz = _optional(
         fields, "sample_rate", lambda name, value: _integer(name, value, SAMPLE_RATE_MIN_HZ, SAMPLE_RATE_MAX_HZ)
     )
     audio_format = _optional(fields, "format", _format) or AudioFormat.WAV
-    return speech, AudioOutput(audio_format, rate_hz)
+    return AudioOutput(audio_format, rate_hz)
 
 
 def refuse_misspelt(fields: Iterable[str], known: Iterable[str], foreign: Mapping[str, str]) -> None:
@@ -106,87 +117,8 @@ def refuse_misspelt(fields: Iterable[str], known: Iterable[str], foreign: Mappin
         word = name.strip().lower()
         near = [word] if word in known else difflib.get_close_matches(word, known, n=1, cutoff=0.8)
         meant = foreign.get(word) or (near[0] if near else None)
-        if meant is not None:
+        if meant in known:
             raise InvalidRequest(f"There is no field {name[:40]!r}: did you mean {meant!r}?", name[:40])
-
-
-def _body(request: Request) -> bytes:
-    body = request.get_data(cache=False)
-    # A chunked body is cut at the limit without a word: see whether there was more.
-    if request.content_length is None and len(body) == request.max_content_length and request.input_stream.read(1):
-        raise RequestEntityTooLarge
-    return body
-
-
-def _decode(body: bytes) -> str:
-    try:
-        return body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidRequest("The body is not UTF-8: encode the text as UTF-8 before sending it.") from None
-
-
-def _json_fields(body: bytes) -> dict[str, Any]:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        return _once(pairs)
-
-    def no_constant(name: str) -> float:
-        raise InvalidRequest(f"{name} is not a number that JSON knows: send a finite number.")
-
-    text = _decode(body)
-    try:
-        fields = json.loads(text, object_pairs_hook=unique, parse_constant=no_constant)
-    except RecursionError:
-        raise InvalidRequest("The JSON body is nested too deeply: send one flat object.") from None
-    except json.JSONDecodeError as error:
-        raise InvalidRequest(
-            f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
-        ) from None
-    except ValueError:  # a whole number of thousands of digits
-        raise InvalidRequest("The JSON body holds a number that is too long.") from None
-    if not isinstance(fields, dict):
-        raise InvalidRequest('The JSON body is not an object: send {"text": "..."}.')
-    return fields
-
-
-def _urlencoded_fields(body: bytes) -> dict[str, Any]:
-    text = _decode(body)
-    try:
-        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=FIELD_COUNT_MAX)
-    except UnicodeDecodeError:
-        raise InvalidRequest("The form is not UTF-8: percent-encode the UTF-8 bytes of the text.") from None
-    except ValueError:
-        raise RequestEntityTooLarge(f"The form has more than {FIELD_COUNT_MAX} fields.") from None
-    return _once(pairs)
-
-
-def _multipart_fields(body: bytes, boundary: str) -> dict[str, Any]:
-    pairs: list[tuple[str, str]] = []
-    try:
-        decoder = MultipartDecoder(boundary.encode("ascii"), max_parts=FIELD_COUNT_MAX)
-        decoder.receive_data(body)
-        decoder.receive_data(None)
-        name, value = "", b""
-        while not isinstance(event := decoder.next_event(), Epilogue):
-            if isinstance(event, File):
-                raise InvalidRequest("A field of the form is a file: send its content as text.", event.name)
-            if isinstance(event, Field):
-                name, value = event.name or "", b""
-            elif isinstance(event, Data):
-                value += event.data
-                if not event.more_data:
-                    pairs.append((name, _decode(value)))
-    except ValueError:  # the decoder says no more; an incomplete body raises it too
-        raise InvalidRequest("The multipart body is malformed or incomplete.") from None
-    return _once(pairs)
-
-
-def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in fields:
-            raise InvalidRequest(f"The field {name[:40]!r} is given twice: send it once.", name[:40])
-        fields[name] = value
-    return fields
 
 
 def _json_hint(fields: Mapping[str, Any]) -> str:
@@ -203,6 +135,8 @@ def _optional(fields: Mapping[str, Any], name: str, parse: Callable[[str, Any], 
 
 
 def _string(name: str, value: Any) -> str:
+    if isinstance(value, bytes):
+        raise InvalidRequest(f"The field {name} is a file: send its content as text.", name)
     if not isinstance(value, str):
         raise InvalidRequest(f"The field {name} must be a string.", name)
     try:
@@ -219,6 +153,36 @@ def _name(name: str, value: Any) -> str:
     if len(word) > NAME_CHARS_MAX:
         raise InvalidRequest(f"The field {name} is longer than {NAME_CHARS_MAX} characters.", name)
     return word
+
+
+def _words(fields: Mapping[str, Any], name: str) -> str | None:
+    words = _optional(fields, name, _string)
+    return words if words and not words.isspace() else None
+
+
+def _file(name: str, value: Any) -> bytes:
+    if not isinstance(value, bytes):
+        raise InvalidRequest(f"The field {name} must be a file: send it as a file of a multipart/form-data body.", name)
+    if not value:
+        raise InvalidRequest(f"The file {name} is empty.", name)
+    return value
+
+
+def _prompt(fields: Mapping[str, Any], text: str | None) -> VoicePrompt | None:
+    audio = _optional(fields, "prompt_audio", _file)
+    if audio is not None:
+        return VoicePrompt(audio, text)
+    if text is not None:
+        raise InvalidRequest("prompt_text says what is said in prompt_audio, which is missing.", "prompt_text")
+    return None
+
+
+def _truth(name: str, value: Any) -> bool:
+    if isinstance(value, str):
+        value = {"true": True, "false": False}.get(value.strip().lower())
+    if not isinstance(value, bool):
+        raise InvalidRequest(f"The field {name} must be true or false.", name)
+    return value
 
 
 def _language(name: str, value: Any) -> str:
@@ -253,6 +217,10 @@ def _speed(fields: Mapping[str, Any]) -> float:
     if not SPEED_MIN <= speed <= SPEED_MAX:
         raise InvalidRequest(f"The field speed must be from {SPEED_MIN} to {SPEED_MAX}; it is {speed:g}.", "speed")
     return float(speed)
+
+
+def _seed(fields: Mapping[str, Any]) -> int | None:
+    return _optional(fields, "seed", lambda name, value: _integer(name, value, 0, SEED_MAX))
 
 
 def _integer(name: str, value: Any, low: int, high: int) -> int:

@@ -2,10 +2,13 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from flask import Response
 
+from cosyvoice_web.errors import ClientGone
+from cosyvoice_web.service.encoded_stream import EncodedStream
 from cosyvoice_web.speech import RenderedSpeech
 
 FILE_NAME_CHARS_MAX = 40
@@ -42,31 +45,54 @@ def audio_response(text: str, speech: RenderedSpeech) -> Response:
     response = Response(speech.data, content_type=speech.format.media_type)
     factor = speech.synthesis_seconds / speech.audio_seconds if speech.audio_seconds else 0.0
     response.headers.update(
-        {
-            "Content-Disposition": content_disposition(text, speech.format.suffix),
-            "X-Sample-Rate": str(speech.sample_rate_hz),
+        _known_headers(text, speech)
+        | {
             "X-Audio-Seconds": f"{speech.audio_seconds:.3f}",
             "X-Synthesis-Seconds": f"{speech.synthesis_seconds:.3f}",
             "X-Real-Time-Factor": f"{factor:.3f}",
-            "X-Seed": str(speech.seed),
         }
     )
-    if speech.voice is not None:
-        response.headers["X-Speaker"] = quote(speech.voice.id, safe="")
     return response
 
 
+def stream_response(text: str, speech: EncodedStream) -> Response:
+    """The audio of an answer that is still being made, with the headers that are known before the first byte.
+
+    An error from here on breaks the connection off, so that the client sees that the file is not whole.
+    """
+
+    def pieces() -> Iterator[bytes]:
+        try:
+            yield from speech
+        except ClientGone:
+            return  # nobody is left who could miss the end
+
+    response = Response(pieces(), content_type=speech.format.media_type)
+    response.headers.update(_known_headers(text, speech))
+    response.headers["X-Accel-Buffering"] = "no"  # nginx would hold the first words back
+    response.call_on_close(speech.close)
+    return response
+
+
+def _known_headers(text: str, speech: RenderedSpeech | EncodedStream) -> dict[str, str]:
+    headers = {
+        "Content-Disposition": content_disposition(text, speech.format.suffix),
+        "X-Sample-Rate": str(speech.sample_rate_hz),
+        "X-Seed": str(speech.seed),
+    }
+    if speech.voice is not None:
+        headers["X-Speaker"] = quote(speech.voice.id, safe="")
+    return headers
+
+
 def content_disposition(text: str, suffix: str) -> str:
-    """A download name from the first words of a text, in ASCII and, where that differs, in UTF-8 too.
+    """A download name from the first words of a text, in ASCII and in UTF-8 (RFC 6266: clients prefer the latter).
 
     Only letters, marks and digits survive, so nothing of the text can end the header or leave the folder.
     """
     name = _file_name(text)
     plain = _file_name(unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode("ascii"))
-    value = f'attachment; filename="{plain}.{suffix}"'
-    if plain != name:
-        value += f"; filename*=UTF-8''{quote(name, safe='')}.{suffix}"
-    return value
+    return f"attachment; filename=\"{plain}.{suffix}\"; filename*=UTF-8''{quote(name, safe='')}.{suffix}"
 
 
 def _file_name(text: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from cosyvoice_web.service.encoded_stream import EncodedStream
 from cosyvoice_web.service.lifecycle import EngineState
 from cosyvoice_web.service.speech_service import ServiceStatus, SpeechService
 from cosyvoice_web.service.streaming import SpeechStream
@@ -75,7 +76,7 @@ class FakeService(SpeechService):
             load_seconds=1.25 if ready else None,
             sample_rate_hz=24_000 if ready else None,
             languages=("en", "zh") if ready else (),
-            modes=(SpeechMode.SFT,) if ready else (),
+            modes=(SpeechMode.SFT, SpeechMode.ZERO_SHOT) if ready else (),
         )
 
     def voices(self) -> tuple[Voice, ...]:
@@ -89,6 +90,14 @@ class FakeService(SpeechService):
         *,
         stream: bool = False,
     ) -> SpeechStream:
+        raise NotImplementedError
+
+    def stream(
+        self,
+        request: SpeechRequest | ConversionRequest,
+        output: AudioOutput,
+        is_abandoned: Callable[[], bool] = lambda: False,
+    ) -> EncodedStream:
         raise NotImplementedError
 
     def render(

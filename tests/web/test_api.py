@@ -1,11 +1,13 @@
 import io
 import wave
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
 
 from cosyvoice_web import errors
-from cosyvoice_web.speech import AudioFormat, AudioOutput, SpeechRequest
+from cosyvoice_web.speech import AudioFormat, AudioOutput, ConversionRequest, SpeechRequest, VoicePrompt
 from cosyvoice_web.web.factory import create_app
 from tests.web.fakes import VOICES, FakeService, Script, assert_error_shape, make_settings
 
@@ -25,7 +27,7 @@ def test_speech_comes_with_every_header(client: FlaskClient, script: Script) -> 
     assert headers == {
         "Content-Type": "audio/wav",
         "Content-Length": "12345",
-        "Content-Disposition": 'attachment; filename="Hello-there-world.wav"',
+        "Content-Disposition": "attachment; filename=\"Hello-there-world.wav\"; filename*=UTF-8''Hello-there-world.wav",
         "X-Speaker": "zf_001",
         "X-Sample-Rate": "16000",
         "X-Audio-Seconds": "2.000",
@@ -49,7 +51,9 @@ def test_speech_comes_with_every_header(client: FlaskClient, script: Script) -> 
 def test_type_and_file_name_follow_the_format(client: FlaskClient, script: Script, name: str, media_type: str) -> None:
     answer = client.post("/tts", data={"text": "Hello.", "format": name.upper()})
     assert answer.content_type == media_type
-    assert answer.headers["Content-Disposition"] == f'attachment; filename="Hello.{name}"'
+    assert (
+        answer.headers["Content-Disposition"] == f"attachment; filename=\"Hello.{name}\"; filename*=UTF-8''Hello.{name}"
+    )
     assert script.calls[0].output.format is AudioFormat[name.upper()]
 
 
@@ -66,6 +70,33 @@ def test_forms_do_as_well_as_json(client: FlaskClient, script: Script, content_t
     answer = client.post("/tts", data={"text": "你好", "speed": "1.5", "seed": "7"}, content_type=content_type)
     assert answer.status_code == 200
     assert script.calls[0].request == SpeechRequest("你好", speed=1.5, seed=7)
+
+
+def test_a_recording_and_its_text_reach_the_service(client: FlaskClient, script: Script) -> None:
+    script.voice = None
+    wav = bytes(range(256)) * 8
+    form = {"text": "你好", "prompt_text": "是我。", "prompt_audio": (io.BytesIO(wav), "../我.wav")}
+    answer = client.post("/tts", data=form)
+    assert answer.status_code == 200
+    assert script.calls[0].request == SpeechRequest("你好", prompt=VoicePrompt(wav, "是我。"))
+    assert "X-Speaker" not in answer.headers
+    assert answer.headers["X-Seed"] == "7"
+
+
+def test_a_style_reaches_the_service_in_every_body_type(client: FlaskClient, script: Script) -> None:
+    fields = {"text": "Hi.", "instruct_text": "Softly."}
+    for body in ({"json": fields}, {"data": fields}, {"data": fields, "content_type": "multipart/form-data"}):
+        assert client.post("/tts", **body).status_code == 200
+    assert [call.request for call in script.calls] == [SpeechRequest("Hi.", instruction="Softly.")] * 3
+
+
+def test_a_recording_is_converted(client: FlaskClient, script: Script) -> None:
+    form = {"speaker": "zf_001", "format": "flac", "source_audio": (io.BytesIO(b"wav"), "a.wav")}
+    answer = client.post("/voice-conversion", data=form)
+    assert answer.status_code == 200
+    assert script.calls[0].request == ConversionRequest(b"wav", "zf_001")
+    assert answer.content_type == "audio/flac"
+    assert "filename*=UTF-8''speech.flac" in answer.headers["Content-Disposition"]
 
 
 def test_a_voice_with_a_chinese_name_is_percent_encoded(client: FlaskClient, script: Script) -> None:
@@ -86,7 +117,9 @@ def test_voices_are_listed_in_the_order_of_the_menu(client: FlaskClient) -> None
             {"id": "zf_001", "name": "Xiaoxiao", "language": "zh", "gender": "female", "default": True},
             {"id": "中文女", "name": "中文女", "language": "zh", "gender": "female", "default": False},
             {"id": "af_heart", "name": "Heart", "language": "en", "gender": "female", "default": True},
-        ]
+        ],
+        "modes": ["sft", "zero_shot"],
+        "languages": ["en", "zh"],
     }
     assert "中文女" in answer.get_data(as_text=True)
 
@@ -144,6 +177,25 @@ def test_a_body_over_the_limit_is_a_413(content_type: str) -> None:
         environ_overrides={"wsgi.input_terminated": True},
     )
     assert_error_shape(chunked, 413, "body_too_large")
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_recordings_have_a_limit_of_their_own(script: Script, chunked: bool) -> None:
+    client = create_app(make_settings(max_body_bytes=1024, max_upload_bytes=5000), FakeService(script)).test_client()
+
+    def send(size: int) -> TestResponse:
+        head = b'--b\r\nContent-Disposition: form-data; name="text"\r\n\r\nHi.\r\n'
+        head += b'--b\r\nContent-Disposition: form-data; name="prompt_audio"; filename="a"\r\n\r\n'
+        foot = b"\r\n--b--\r\n"
+        body = head + b"a" * (size - len(head) - len(foot)) + foot
+        options: dict[str, Any] = {"data": body}
+        if chunked:
+            options = {"input_stream": io.BytesIO(body), "environ_overrides": {"wsgi.input_terminated": True}}
+        return client.post("/tts", content_type="multipart/form-data; boundary=b", **options)
+
+    assert send(5000).status_code == 200
+    assert "5000 bytes" in assert_error_shape(send(5001), 413, "body_too_large")["message"]
+    assert len(script.calls) == 1
 
 
 def test_a_chunked_body_of_exactly_the_limit_is_read(script: Script) -> None:

@@ -76,6 +76,7 @@ ROUTES = [
     ("GET", "/"),
     ("GET", "/voices"),
     ("POST", "/tts"),
+    ("POST", "/voice-conversion"),
     ("POST", "/warmup"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
