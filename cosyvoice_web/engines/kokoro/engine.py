@@ -11,6 +11,7 @@ from cosyvoice_web.engines.kokoro.model import SAMPLE_RATE_HZ, KokoroModel
 from cosyvoice_web.engines.kokoro.pauses import with_natural_edges
 from cosyvoice_web.engines.kokoro.phonemes import Phonemizer
 from cosyvoice_web.engines.kokoro.voices import VOICES, Styles, load_styles
+from cosyvoice_web.engines.onnx import import_onnxruntime
 from cosyvoice_web.errors import InvalidRequest, UnknownVoice
 from cosyvoice_web.speech import AudioChunk, Manner, SpeechMode, Voice
 from cosyvoice_web.text.sentences import Run, Sentence
@@ -67,8 +68,7 @@ class KokoroEngine:
         Raises:
             FileMissing, FileTruncated: the installation is not whole.
         """
-        import onnxruntime  # noqa: F401 - first, as two threads below need it
-
+        import_onnxruntime()  # before the dictionaries, some of which import it by themselves
         with ThreadPoolExecutor(1, thread_name_prefix="kokoro-load") as pool:
             model = pool.submit(KokoroModel.load, num_threads)
             phonemizer = Phonemizer()

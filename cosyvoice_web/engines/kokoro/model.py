@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cosyvoice_web.engines.kokoro.vocabulary import vocabulary
+from cosyvoice_web.engines.onnx import import_onnxruntime
 from cosyvoice_web.errors import FileMissing, FileTruncated
 from cosyvoice_web.speech import Samples
 
@@ -33,8 +34,7 @@ class KokoroModel:
         Raises:
             FileMissing, FileTruncated: a part is not installed, or not the one this program was written for.
         """
-        import onnxruntime
-
+        onnxruntime = import_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = num_threads
         options.inter_op_num_threads = 1

@@ -9,6 +9,7 @@ from cosyvoice_web.engines.kokoro.english import EnglishReader
 from cosyvoice_web.engines.kokoro.japanese import JapaneseReader
 from cosyvoice_web.engines.kokoro.mandarin import MandarinReader
 from cosyvoice_web.engines.kokoro.vocabulary import MARKS, vocabulary
+from cosyvoice_web.engines.onnx import import_onnxruntime
 from cosyvoice_web.errors import NoSpeechProduced, SynthesisError
 from cosyvoice_web.text.characters import is_speakable, script
 from cosyvoice_web.text.sentences import Run, Sentence
@@ -24,13 +25,14 @@ _PUNCTUATION = {
 _CHINESE_DIGITS = str.maketrans("0123456789", "零一二三四五六七八九")
 _SPACE_BEFORE_MARK = re.compile(r"\s+([,.;:!?…)”])")
 _SPACE_AFTER_OPENER = re.compile(r"([(“])\s+")
-_ELLIPSIS = re.compile(r"\.{2,}")
+_ELLIPSIS = re.compile(r"\.{2,}|…+")
 
 
 class Phonemizer:
     """The readers of every language. Fixed after it is built; may be used from any thread."""
 
     def __init__(self) -> None:
+        import_onnxruntime()
         with warnings.catch_warnings():  # the packages import names that newer Pythons deprecate
             warnings.simplefilter("ignore")
             self._mandarin = MandarinReader()
@@ -67,7 +69,7 @@ class Phonemizer:
             return self._japanese.read(text)
         spoken: list[str] = []
         unread: list[str] = []
-        for part in re.split(r"([^\w]+)", text.translate(_CHINESE_DIGITS)):
+        for part in re.split(r"(…+|\.+|\W)", text.translate(_CHINESE_DIGITS)):
             if any(map(is_speakable, part)):
                 phonemes, missing = self._mandarin.read(part)
                 spoken.append(phonemes)
