@@ -1,8 +1,11 @@
-"""Is the client still there?"""
+"""Is the client still there, and has it said everything?"""
 
 import socket
 from collections.abc import Callable
 from wsgiref.types import WSGIEnvironment
+
+UNREAD_MAX_BYTES = 64 << 20
+_PIECE_BYTES = 65_536
 
 
 def client_left(environ: WSGIEnvironment) -> Callable[[], bool]:
@@ -27,3 +30,19 @@ def client_left(environ: WSGIEnvironment) -> Callable[[], bool]:
             return True
 
     return left
+
+
+def read_rest(environ: WSGIEnvironment) -> None:
+    """Read what is left of a body that is not wanted, up to `UNREAD_MAX_BYTES`.
+
+    A client that is still sending when the connection closes sees only that, and not the answer that says why. Under a
+    server that does not mark the end of a body nothing is read, as it would never end.
+    """
+    if not environ.get("wsgi.input_terminated"):
+        return
+    left = UNREAD_MAX_BYTES
+    try:
+        while left > 0 and (piece := environ["wsgi.input"].read(min(left, _PIECE_BYTES))):
+            left -= len(piece)
+    except OSError:
+        return  # the client has left

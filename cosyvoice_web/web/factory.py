@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from http import HTTPStatus
 from pathlib import Path
 
 from flask import Flask, Response, g, request
@@ -9,6 +10,7 @@ from flask import Flask, Response, g, request
 from cosyvoice_web.service.speech_service import SpeechService
 from cosyvoice_web.settings import Settings
 from cosyvoice_web.web.api import api, speech
+from cosyvoice_web.web.connection import read_rest
 from cosyvoice_web.web.error_handlers import register_error_handlers
 from cosyvoice_web.web.health import health
 from cosyvoice_web.web.pages import pages
@@ -37,6 +39,7 @@ def create_app(settings: Settings, service: SpeechService) -> Flask:
     register_error_handlers(app, rate_limits)
     for blueprint in (pages, api, speech, health):
         app.register_blueprint(blueprint)
+    app.after_request(_hear_out_before_refusing)
     app.after_request(_add_request_id)
     app.after_request(add_security_headers)
 
@@ -48,6 +51,12 @@ def create_app(settings: Settings, service: SpeechService) -> Flask:
 def _set_request_id() -> None:
     given = request.headers.get("X-Request-Id", "")
     g.request_id = given if _SAFE_REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+
+
+def _hear_out_before_refusing(response: Response) -> Response:
+    if response.status_code >= HTTPStatus.BAD_REQUEST:
+        read_rest(request.environ)
+    return response
 
 
 def _add_request_id(response: Response) -> Response:

@@ -1,7 +1,7 @@
 """The application with an engine that follows a script, for gunicorn to serve in tests.
 
 Files in the folder SCRIPT_DIR are the script: loading ends when `loaded` exists; a text that contains "hold" is spoken,
-chunk after chunk, until `released` exists; every other text is one chunk.
+chunk after chunk, until `released` exists; a sentence that contains "fail" fails; every other one is one chunk.
 """
 
 import os
@@ -37,6 +37,8 @@ def tone(seconds: float) -> AudioChunk:
 class ScriptedVoice:
     def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
         """A tone whose length tells how long the sentence was: 0.1 s a character."""
+        if "fail" in sentence.text:
+            raise RuntimeError
         holding = "hold" in sentence.text
         while holding and not (SCRIPT / "released").exists():
             (SCRIPT / "speaking").touch()
@@ -44,7 +46,7 @@ class ScriptedVoice:
             yield tone(0.01)
         yield tone(0.1 * len(sentence.text))
 
-    def convert(self, recording: bytes, *, speed: float, seed: int) -> Iterator[AudioChunk]:
+    def convert(self, recording: bytes, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
         """A tone whose length tells how long the recording was: 1 ms a byte."""
         yield tone(0.001 * len(recording))
 
@@ -60,7 +62,7 @@ class ScriptedEngine:
     def default_voice(self, language: str) -> Voice:
         return VOICE
 
-    def check(self, manner: Manner) -> None:
+    def check(self, manner: Manner, *, converting: bool = False) -> None:
         pass
 
     def prepare(self, manner: Manner) -> ScriptedVoice:

@@ -1,10 +1,12 @@
+import io
 import socket
 import ssl
 from collections.abc import Iterator
 
 import pytest
 
-from cosyvoice_web.web.connection import client_left
+from cosyvoice_web.web import connection
+from cosyvoice_web.web.connection import client_left, read_rest
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -49,3 +51,35 @@ def test_on_tls_the_check_says_nothing(pair: Pair) -> None:
     context.check_hostname = False
     with context.wrap_socket(pair[0], do_handshake_on_connect=False) as secured:
         assert not client_left({"gunicorn.socket": secured})()
+
+
+def body(size: int, *, terminated: bool = True) -> dict[str, object]:
+    return {"wsgi.input": io.BytesIO(bytes(size)), "wsgi.input_terminated": terminated}
+
+
+def unread(environ: dict[str, object]) -> int:
+    rest = environ["wsgi.input"]
+    assert isinstance(rest, io.BytesIO)
+    return len(rest.read())
+
+
+def test_the_rest_of_a_body_is_read_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "UNREAD_MAX_BYTES", 200_000)
+    for size, left in ((0, 0), (1, 0), (200_000, 0), (300_000, 100_000)):
+        environ = body(size)
+        read_rest(environ)
+        assert unread(environ) == left
+
+
+def test_a_body_without_an_end_is_left_alone() -> None:
+    environ = body(10, terminated=False)
+    read_rest(environ)
+    assert unread(environ) == 10
+
+
+def test_a_client_that_breaks_off_is_no_error() -> None:
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise ConnectionResetError
+
+    read_rest({"wsgi.input": Broken(), "wsgi.input_terminated": True})
