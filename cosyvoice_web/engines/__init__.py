@@ -1,8 +1,8 @@
 """The voice engines behind one interface."""
 
-from importlib import import_module
 from typing import Any
 
+from cosyvoice_web.errors import ConfigurationError
 from cosyvoice_web.settings import Settings
 
 
@@ -20,5 +20,8 @@ def load_engine(settings: Settings) -> Any:
         from cosyvoice_web.engines.kokoro.engine import KokoroEngine
 
         return KokoroEngine.load(settings.num_threads, settings.cache_dir)
-    module = import_module("cosyvoice_web.engines.cosyvoice.engine")
-    return module.CosyVoiceEngine.load(settings.model_dir, settings.num_threads, settings.cache_dir)
+    from cosyvoice_web.engines.cosyvoice.engine import CosyVoiceEngine
+
+    if settings.model_dir is None:
+        raise ConfigurationError("The engine cosyvoice needs COSYVOICE_MODEL_DIR: give the model directory.")
+    return CosyVoiceEngine.load(settings.model_dir, settings.num_threads, settings.cache_dir)

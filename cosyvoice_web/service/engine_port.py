@@ -10,7 +10,8 @@ from cosyvoice_web.text.sentences import Sentence
 class PreparedVoice(Protocol):
     """Everything that the synthesis of one request owns; used by the speech thread only, and dropped at its end.
 
-    Closing an iterator that it returned ends the work at the next chunk. Both raise SynthesisError when no usable
+    Closing an iterator that it returned ends the work at the next chunk; a chunk without samples is only such a moment
+    to stop at. Both raise SynthesisError when no usable
     speech comes out, and NotImplementedError for a mode that the engine does not name.
     """
 
@@ -20,7 +21,7 @@ class PreparedVoice(Protocol):
         `stream`: somebody listens already, so the first chunk should be small and come soon.
         """
 
-    def convert(self, recording: bytes, *, speed: float, seed: int) -> Iterator[AudioChunk]:
+    def convert(self, recording: bytes, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
         """Yield the recording re-spoken in this voice; RequestError when the recording cannot be used."""
 
 
@@ -59,11 +60,13 @@ class SpeechEngine(Protocol):
     def default_voice(self, language: str) -> Voice:
         """The voice for a text whose main language is `language`; never asked of an engine without voices."""
 
-    def check(self, manner: Manner) -> None:
+    def check(self, manner: Manner, *, converting: bool = False) -> None:
         """Refuse at once, and without work, what this engine can tell it cannot do.
 
+        `converting`: a recording is to be re-spoken, not text to be spoken.
+
         Raises:
-            InvalidRequest: `field` is "prompt_audio", "prompt_text", "instruct_text" or "speaker".
+            InvalidRequest: `field` is "prompt_audio", "prompt_text", "instruct_text", "speaker" or "source_audio".
         """
 
     def prepare(self, manner: Manner) -> PreparedVoice:

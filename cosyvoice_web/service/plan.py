@@ -18,7 +18,6 @@ from cosyvoice_web.speech import (
     SPEED_MIN,
     ConversionRequest,
     Manner,
-    SpeechMode,
     SpeechRequest,
     Voice,
 )
@@ -70,18 +69,17 @@ def plan(request: SpeechRequest | ConversionRequest, engine: SpeechEngine, *, st
         RequestError: this engine cannot do it.
     """
     if isinstance(request, ConversionRequest):
-        if SpeechMode.VOICE_CONVERSION not in engine.modes:
-            raise InvalidRequest("The loaded voice engine cannot convert recordings to another voice.", "source_audio")
-        seconds = duration_seconds(request.recording, "source_audio")
-        parts: tuple[Part, ...] = (Part.of_recording(request.recording, seconds),)
         voice = None if request.prompt else _conversion_voice(engine, request)
         manner = Manner(voice, request.prompt)
+        engine.check(manner, converting=True)
+        seconds = duration_seconds(request.recording, "source_audio")
+        parts: tuple[Part, ...] = (Part.of_recording(request.recording, seconds, stream=stream),)
     else:
         sentences = prepare.prepare_text(request.text, request.language, engine.languages)
         parts = tuple(Part.of_sentence(sentence, stream=stream) for sentence in sentences)
         voice = None if request.prompt else _speaking_voice(engine, request, sentences)
         manner = Manner(voice, request.prompt, request.instruction)
-    engine.check(manner)
+        engine.check(manner)
     return Plan(manner, parts)
 
 

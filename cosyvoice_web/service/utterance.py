@@ -59,10 +59,12 @@ class Part:
         )
 
     @classmethod
-    def of_recording(cls, recording: bytes, seconds: float) -> "Part":
-        """A recording to speak again, so many seconds long."""
+    def of_recording(cls, recording: bytes, seconds: float, *, stream: bool = False) -> "Part":
+        """A recording to speak again, so many seconds long; `stream`: its first chunk should come soon."""
         return cls(
-            seconds * UNITS_PER_SECOND, "", lambda voice, speed, seed: voice.convert(recording, speed=speed, seed=seed)
+            seconds * UNITS_PER_SECOND,
+            "",
+            lambda voice, speed, seed: voice.convert(recording, speed=speed, seed=seed, stream=stream),
         )
 
 

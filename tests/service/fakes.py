@@ -99,7 +99,7 @@ class ScriptedVoice:
         behaviour = self._engine.behaviour_for(sentence)
         yield from self._engine.work(sentence.text, behaviour, self._manner, speed, seed)
 
-    def convert(self, recording: bytes, *, speed: float, seed: int) -> Iterator[AudioChunk]:
+    def convert(self, recording: bytes, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
         yield from self._engine.work(digest(recording), None, self._manner, speed, seed)
 
 
@@ -149,8 +149,10 @@ class ScriptedEngine:
     def default_voice(self, language: str) -> Voice:
         return next(voice for voice in self.voices if voice.default and voice.language == language)
 
-    def check(self, manner: Manner) -> None:
-        if manner.mode not in self.modes:
+    def check(self, manner: Manner, *, converting: bool = False) -> None:
+        if converting and SpeechMode.VOICE_CONVERSION not in self.modes:
+            raise InvalidRequest("Not voice conversion.", "source_audio")
+        if not converting and manner.mode not in self.modes:
             raise InvalidRequest(f"Not {manner.mode.value}.", "prompt_audio" if manner.prompt else "instruct_text")
 
     def prepare(self, manner: Manner) -> "ScriptedVoice":

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeGuard
 
 import torch
 
@@ -142,32 +141,28 @@ class CosyVoiceEngine:
                     return voice
         return self.voices[0]
 
-    def check(self, manner: Manner, *, source: bytes | None = None) -> None:
+    def check(self, manner: Manner, *, converting: bool = False) -> None:
         """Refuse what this model cannot do, quickly: recordings are looked at but not decoded.
 
-        `source`: a recording to re-speak; None: text is to be spoken.
+        `converting`: a recording is to be re-spoken, not text to be spoken.
 
         Raises:
             RequestError: the mode is not there, parts contradict each other, or one of them cannot be used.
         """
-        mode = _mode(manner) if source is None else SpeechMode.VOICE_CONVERSION
+        mode = SpeechMode.VOICE_CONVERSION if converting else manner.mode
         if mode in self._refusals:
             raise InvalidRequest(f"This server cannot do {mode.value}: {self._refusals[mode]}.", _FIELD_OF_MODE[mode])
         if manner.prompt is not None and manner.voice is not None:
             raise InvalidRequest("Give a speaker or a recording to speak like, not both.", SPEAKER)
-        if source is not None:
-            if _is_given(manner.instruction):
-                raise InvalidRequest("A style text cannot be used in voice conversion: leave it out.", INSTRUCT_TEXT)
-            check_header(source, SOURCE_AUDIO)
         if manner.prompt is None:
             self._stored(manner.voice)
         else:
-            if _is_given(manner.instruction):
+            if manner.instruction is not None:
                 raise InvalidRequest("Give a style text or a recording to speak like, not both.", INSTRUCT_TEXT)
             check_header(manner.prompt.audio, PROMPT_AUDIO)
-            if _is_given(manner.prompt.text):
+            if manner.prompt.text is not None:
                 conditions.spoken_prompt(manner.prompt.text, PROMPT_TEXT)
-        if _is_given(manner.instruction):
+        if manner.instruction is not None:
             conditions.spoken_instruction(manner.instruction, INSTRUCT_TEXT)
 
     def prepare(self, manner: Manner) -> "CosyVoicePreparedVoice":
@@ -181,12 +176,12 @@ class CosyVoiceEngine:
         mel_decoder = model.files.config.mel_decoder
         if manner.prompt is None:
             voice = self._stored(manner.voice)
-            if _is_given(manner.instruction):
+            if manner.instruction is not None:
                 style = tuple(model.tokenizer.encode(conditions.spoken_instruction(manner.instruction, INSTRUCT_TEXT)))
                 return CosyVoicePreparedVoice(model, conditions.instructed(voice, style, mel_decoder))
             return CosyVoicePreparedVoice(model, conditions.stored(voice, mel_decoder))
         text = None
-        if _is_given(manner.prompt.text):
+        if manner.prompt.text is not None:
             text = tuple(model.tokenizer.encode(conditions.spoken_prompt(manner.prompt.text, PROMPT_TEXT)))
         encoders, features = model.listening(), model.files.config.mel_features
         recording = read_recording(manner.prompt.audio, features.sample_rate_hz, PROMPT_AUDIO)
@@ -290,27 +285,17 @@ class CosyVoicePreparedVoice:
 
 def _sound(pieces: Iterable[torch.Tensor], sentence: str) -> Iterator[torch.Tensor]:
     """Let pieces through, silent ones only once something has been heard; raise if nothing is, or numbers are none."""
-    silent: list[torch.Tensor] | None = []
+    is_heard = False
+    silent: list[torch.Tensor] = []
     for samples in pieces:
         if not bool(torch.isfinite(samples).all()):
             raise NonFiniteAudio("The model produced samples that are not numbers.", sentence)
-        if silent is not None and len(samples) > 0 and float(samples.abs().max()) >= SILENCE_PEAK:
-            yield from silent
-            silent = None
-        if silent is None:
-            yield samples
-        else:
+        if not is_heard and len(samples) > 0:
             silent.append(samples)
-            yield samples[:0]
-    if silent is not None:
+            samples = samples[:0]
+            if float(silent[-1].abs().max()) >= SILENCE_PEAK:
+                is_heard = True
+                samples = torch.cat(silent)
+        yield samples
+    if not is_heard:
         raise NoSpeechProduced("The model produced no audible speech for a part of the text.", sentence)
-
-
-def _mode(manner: Manner) -> SpeechMode:
-    if manner.prompt is not None:
-        return SpeechMode.ZERO_SHOT if _is_given(manner.prompt.text) else SpeechMode.CROSS_LINGUAL
-    return SpeechMode.INSTRUCT if _is_given(manner.instruction) else SpeechMode.SFT
-
-
-def _is_given(text: str | None) -> TypeGuard[str]:
-    return text is not None and bool(text.strip())

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 
 from cosyvoice_web.engines.cosyvoice.features import speaker_filter_bank, tokenizer_log_mel
+from cosyvoice_web.engines.onnx import import_onnxruntime
 from cosyvoice_web.errors import FileTruncated, ShapeMismatch
 
 
@@ -40,8 +41,7 @@ class OnnxNetwork:
     def _opened(self) -> Any:
         with self._lock:
             if self._session is None:
-                import onnxruntime
-
+                onnxruntime = import_onnxruntime()
                 options = onnxruntime.SessionOptions()
                 options.intra_op_num_threads = self._num_threads
                 options.inter_op_num_threads = 1

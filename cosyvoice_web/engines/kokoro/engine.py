@@ -44,7 +44,7 @@ class KokoroVoice:
             samples = self.model.synthesize(piece, self.styles[len(piece) - 1], speed)
             yield AudioChunk(with_natural_edges(samples, piece, speed), SAMPLE_RATE_HZ)
 
-    def convert(self, recording: bytes, *, speed: float, seed: int) -> Iterator[AudioChunk]:
+    def convert(self, recording: bytes, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
         """Not possible: the model has no way in for sound."""
         raise NotImplementedError
 
@@ -110,12 +110,16 @@ class KokoroEngine:
         """The default voice of the language; the first voice for a language that is not spoken."""
         return next((voice for voice in VOICES if voice.default and voice.language == language), VOICES[0])
 
-    def check(self, manner: Manner) -> None:
-        """Refuse what is not a stored voice.
+    def check(self, manner: Manner, *, converting: bool = False) -> None:
+        """Refuse what is not a text in a stored voice.
 
         Raises:
             InvalidRequest: a recording or a style is asked for.
         """
+        if converting:
+            raise InvalidRequest(
+                "The embedded voice cannot convert recordings: run a CosyVoice-300M model for that.", "source_audio"
+            )
         for given, field in ((manner.prompt, "prompt_audio"), (manner.instruction, "instruct_text")):
             if given is not None:
                 raise InvalidRequest(
