@@ -31,6 +31,7 @@ def index() -> Response:
         speed_min=SPEED_MIN,
         speed_max=SPEED_MAX,
         max_text_chars=settings().max_text_chars,
+        max_upload_bytes=settings().max_upload_bytes,
         version=__version__,
     )
     response = make_response(html)

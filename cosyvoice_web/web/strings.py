@@ -62,9 +62,31 @@ STRINGS: Mapping[str, tuple[str, str]] = {
     "voice.automatic.named": ("Automatic: {voice}", "自动：{voice}"),
     "voice.option": ("{name} · {gender}", "{name} · {gender}"),
     "voice.wait": ("The voices appear here when loaded.", "加载完成后在此选择声音。"),
+    "voice.none": ("This model speaks with recordings only.", "此模型只能用录音作为声音。"),
     "voice.count": ("{count} voices: {languages}", "{count} 个声音：{languages}"),
     "gender.female": ("female", "女声"),
     "gender.male": ("male", "男声"),
+    "style.label": ("Style", "风格"),
+    "style.placeholder": ("Calm and slow, like a bedtime story", "语气平静，语速缓慢，像讲睡前故事"),
+    "recording.title": ("Use a recording as the voice", "用录音作为声音"),
+    "recording.file": ("Recording", "录音"),
+    "recording.file.hint": ("3 to 10 seconds of one clear voice.", "3 到 10 秒，一个人清晰地说话。"),
+    "recording.text": ("What is said in it", "录音中说的话"),
+    "recording.text.hint": (
+        "Word for word. Leave it empty if the recording is in another language than the text.",
+        "请逐字填写。如果录音与要朗读的文字语言不同，请留空。",
+    ),
+    "recording.consent": ("The person who is heard agrees to this use.", "录音中的说话人同意这样使用。"),
+    "recording.consent.missing": (
+        "Confirm first that the person in the recording agrees.",
+        "请先确认录音中的说话人同意。",
+    ),
+    "recording.remove": ("Remove", "移除"),
+    "recording.needed": (
+        "This model has no voices of its own: choose a recording first.",
+        "此模型没有内置声音，请先选择录音。",
+    ),
+    "recording.voice": ("Your recording", "您的录音"),
     "speed.label": ("Speed", "语速"),
     "speed.value": ("{speed}×", "{speed} 倍"),
     "speed.slow": ("slower", "慢"),
@@ -132,6 +154,10 @@ STRINGS: Mapping[str, tuple[str, str]] = {
     "error.text_too_long": (
         "The text is too long: {limit} characters at most. Speak it in parts.",
         "文字过长，最多 {limit} 字，请分段朗读。",
+    ),
+    "error.body_too_large": (
+        "The recording is too large: {megabytes} MB at most.",
+        "录音过大，最多 {megabytes} MB。",
     ),
     "error.unknown_voice": (
         "This voice is no longer on the server. Choose another one.",

@@ -1,6 +1,7 @@
 // Wires the page: state of the server -> Speak -> progress -> answer or words of trouble.
 
 import { expectedSeconds, learn } from "./estimate.js";
+import { chosenManner, showModes } from "./manner.js";
 import { announce, clearMessage, inWords, showMessage, showPanel, updateMessage } from "./messages.js";
 import { pausePlayer, showAnswer } from "./player.js";
 import { startProgress } from "./progress.js";
@@ -42,7 +43,9 @@ const watch = watchReadiness(({ kind, reason }) => {
 
 async function loadVoices() {
   try {
-    showVoices(await voices());
+    const found = await voices();
+    showVoices(found.voices);
+    showModes(found.modes, found.voices.length);
     nameAutomaticVoice(textNow());
   } catch (error) {
     if (error instanceof ServerError && error.retryAfterSeconds) {
@@ -64,9 +67,11 @@ async function speakNow() {
   if (!text.trim()) return refuse(t("error.empty"));
   if (lengthOf(text) > maxTextChars) return refuse(t("error.text_too_long", { limit: maxTextChars }));
 
+  const manner = chosenManner();
+  if (manner.refusal) return refuse(manner.refusal, manner.control);
+
   const choice = new FormData(form);
-  const request = { text, language: "auto", speed: Number(choice.get("speed")), format: choice.get("format") };
-  if (choice.get("speaker")) request.speaker = choice.get("speaker");
+  const request = { text, language: "auto", speed: Number(speed.value), format: choice.get("format"), ...manner };
 
   running = new AbortController();
   setBusy(true);
@@ -128,9 +133,10 @@ function leaveProgress(panel, nextId) {
   if (stoodOnCancel) document.getElementById(nextId).focus();
 }
 
-function refuse(words) {
+function refuse(words, control = null) {
   showMessage(words);
-  focusText();
+  if (control) control.focus();
+  else focusText();
 }
 
 // --- Wiring

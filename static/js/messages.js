@@ -1,7 +1,7 @@
 // What went wrong, in words, and the panels of the answer.
 
 import { NetworkError } from "./server.js";
-import { hasString, maxTextChars, t } from "./strings.js";
+import { hasString, maxTextChars, maxUploadBytes, t } from "./strings.js";
 
 const answer = document.getElementById("answer");
 const box = document.getElementById("message");
@@ -46,5 +46,6 @@ export function inWords(error, seconds = error.retryAfterSeconds) {
   if (error instanceof NetworkError) return t("error.network");
   const key = `error.${error.code}`;
   const known = hasString(key) ? key : "error.unknown";
-  return t(known, { message: error.message, limit: maxTextChars, seconds: seconds ?? 1 });
+  const megabytes = Math.floor(maxUploadBytes / 1e6);
+  return t(known, { message: error.message, limit: maxTextChars, megabytes, seconds: seconds ?? 1 });
 }

@@ -50,19 +50,19 @@ export async function readiness() {
   };
 }
 
-/** Every voice: `[{id, name, language, gender, default}]`. */
+/** Every voice and what may be asked for: `{voices: [{id, name, language, gender, default}], modes: ["sft", ...]}`. */
 export async function voices() {
   const response = await ask("voices");
   if (!response.ok) throw await errorOf(response);
-  return (await response.json()).voices;
+  const { voices, modes = [] } = await response.json();
+  return { voices, modes };
 }
 
-/** Have `request` spoken: `{blob, filename, speaker, audioSeconds, synthesisSeconds, realTimeFactor, seed}`. */
+/** Have `request` spoken, with a recording in `prompt_audio` where it has one: `{blob, filename, speaker, audioSeconds, synthesisSeconds, realTimeFactor, seed}`. */
 export async function speak(request, signal) {
   const response = await ask("tts", {
     method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(request),
+    ...bodyOf(request),
     signal,
   });
   if (!response.ok) throw await errorOf(response);
@@ -83,6 +83,16 @@ export async function speak(request, signal) {
     realTimeFactor: number("X-Real-Time-Factor"),
     seed: response.headers.get("X-Seed") ?? "",
   };
+}
+
+/** JSON, or a form where there is a file. */
+function bodyOf(request) {
+  if (!request.prompt_audio) {
+    return { headers: { "Content-Type": "application/json" }, body: JSON.stringify(request) };
+  }
+  const form = new FormData();
+  for (const [name, value] of Object.entries(request)) form.append(name, value);
+  return { body: form };
 }
 
 /** The name in a Content-Disposition header; `filename*` (RFC 5987) wins over `filename`. */

@@ -4,6 +4,7 @@ const data = JSON.parse(document.getElementById("page-data").textContent);
 
 export const pageLanguage = data.language;
 export const maxTextChars = data.max_text_chars;
+export const maxUploadBytes = data.max_upload_bytes;
 
 /** The words of a key, with each `{name}` replaced by `values[name]`. */
 export function t(key, values = {}) {

@@ -25,7 +25,9 @@ export function showVoices(found) {
   }
   menu.value = voices.some((voice) => voice.id === chosen) ? chosen : "";
   const names = new Intl.ListFormat(document.documentElement.lang, { type: "conjunction" });
-  hint.textContent = t("voice.count", { count: voices.length, languages: names.format(languages.map(languageName)) });
+  hint.textContent = voices.length
+    ? t("voice.count", { count: voices.length, languages: names.format(languages.map(languageName)) })
+    : t("voice.none");
 }
 
 /** Name the voice that the automatic entry takes for `text`. */
@@ -35,8 +37,9 @@ export function nameAutomaticVoice(text) {
   automatic.textContent = voice ? t("voice.automatic.named", { voice: voice.name }) : t("voice.automatic");
 }
 
-/** The name of a voice, or its id where it is not in the menu. */
+/** The name of a voice, or its id where it is not in the menu; "" is the voice of a recording. */
 export function voiceName(id) {
+  if (id === "") return t("recording.voice");
   return voices.find((voice) => voice.id === id)?.name ?? id;
 }
 

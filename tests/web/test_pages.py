@@ -60,7 +60,8 @@ def test_the_page_comes_in_every_state_of_the_engine(client: FlaskClient, script
 def test_every_word_reaches_the_modules(client: FlaskClient, language: str) -> None:
     answer = client.get(f"/?lang={language}")
     data = json.loads(Markup(answer.text).data_block)
-    assert data == {"language": language, "strings": strings_in(language), "max_text_chars": 3000}
+    limits = {"max_text_chars": 3000, "max_upload_bytes": 16_777_216}
+    assert data == {"language": language, "strings": strings_in(language)} | limits
     assert f'<html lang="{language}">' in answer.text
     assert answer.headers["Content-Language"] == language
 
@@ -116,9 +117,10 @@ def test_every_control_has_a_label(markup: Markup) -> None:
             assert control.get("id") in labelled or control.get("aria-label") or control.get("type") == "radio", control
 
 
-def test_the_limit_is_the_configured_one() -> None:
-    app = create_app(make_settings(max_text_chars=123), FakeService())
-    assert json.loads(Markup(app.test_client().get("/").text).data_block)["max_text_chars"] == 123
+def test_the_limits_are_the_configured_ones() -> None:
+    app = create_app(make_settings(max_text_chars=123, max_upload_bytes=4567), FakeService())
+    data = json.loads(Markup(app.test_client().get("/").text).data_block)
+    assert (data["max_text_chars"], data["max_upload_bytes"]) == (123, 4567)
 
 
 def test_a_hostile_language_is_not_repeated(client: FlaskClient) -> None:
