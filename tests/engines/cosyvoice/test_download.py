@@ -16,9 +16,8 @@ NAMES = {"cosyvoice.yaml", "llm.pt", "flow.pt", "hift.pt", "spk2info.pt", "campp
 
 @pytest.fixture
 def hub(recipe_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
-    monkeypatch.setattr(
-        huggingface_hub.utils.tqdm, "monitor_interval", 0
-    )  # progress bars start no thread that outlives them
+    # progress bars start no thread that outlives them
+    monkeypatch.setattr("huggingface_hub.utils.tqdm.monitor_interval", 0)
     folder = Path(shutil.copytree(recipe_model, tmp_path / "hub"))
     (folder / "cosyvoice-web.json").unlink()
     (folder / "README.md").write_text("not needed")

@@ -53,8 +53,9 @@ class TensorSource:
     def take_folded(self, prefix: str, shape: Sequence[int]) -> torch.Tensor:
         """The weight of layer `prefix` with its weight normalisation folded in: gain x direction / norm(direction).
 
-        The norm is taken over all axes but the first. Reads `parametrizations.weight.original0/1`, the older
-        `weight_g/weight_v`, or a plain `weight` that somebody has folded before.
+        The norm is taken over all axes but the first, by the function that torch's own weight normalisation calls, so
+        that not even a last digit differs from a weight that is not folded. Reads
+        `parametrizations.weight.original0/1`, the older `weight_g/weight_v`, or a plain `weight` folded before.
 
         Source: Salimans and Kingma 2016, "Weight Normalization", section 2.
         """
@@ -63,8 +64,7 @@ class TensorSource:
         gain_name, direction_name = _LEGACY if f"{prefix}.{_LEGACY[1]}" in self else _PARAMETRIZED
         gain = self.take(f"{prefix}.{gain_name}", (shape[0], *(1 for _ in shape[1:])))
         direction = self.take(f"{prefix}.{direction_name}", shape)
-        norm: torch.Tensor = torch.linalg.vector_norm(direction, dim=tuple(range(1, len(shape))), keepdim=True)
-        return direction * (gain / norm)
+        return torch._weight_norm(direction, gain)
 
     def drop(self, prefix: str, reason: str) -> None:
         """Leave every tensor whose name is `prefix` or starts with it unused, for a stated reason."""
