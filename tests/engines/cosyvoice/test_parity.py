@@ -27,6 +27,14 @@ def test_every_array_of_the_reference_is_equal(
         assert any(line.startswith("nucleus_sets") for line in lines)
 
 
+@pytest.mark.parametrize("size", ["uneven", "25hz"])
+def test_every_array_is_equal_at_sizes_nothing_was_written_for(size: str, tmp_path: Path) -> None:
+    make_checkpoint(GOLDEN_DIR / f"{size}.yaml", tmp_path / "model")
+    comparison = compare(tmp_path / "model", GOLDEN_DIR / f"{size}.npz")
+    assert comparison.passed, comparison.table()
+    assert len(comparison.arrays) >= 14
+
+
 @pytest.mark.slow
 def test_every_array_of_the_published_size_is_equal(tmp_path: Path) -> None:
     make_checkpoint(SIZES["full"], tmp_path / "model")
