@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,20 +50,14 @@ def _is_ready(url: str) -> bool:
         return False
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@contextmanager
+def served(folder: Path, **settings: object) -> Iterator[str]:
     """Address of a server that is ready, with limits that no test reaches."""
-    folder = tmp_path_factory.mktemp("server")
     port = _free_port()
+    settings = {"rate_limit_default": "100000 per minute", "rate_limit_tts": "100000 per minute"} | settings
     environ = {name: value for name, value in os.environ.items() if not name.startswith("COSYVOICE_")}
-    environ |= {
-        "HOST": "127.0.0.1",
-        "PORT": str(port),
-        "COSYVOICE_ENGINE": "kokoro",
-        "COSYVOICE_CACHE_DIR": str(folder / "cache"),
-        "COSYVOICE_RATE_LIMIT_DEFAULT": "100000 per minute",
-        "COSYVOICE_RATE_LIMIT_TTS": "100000 per minute",
-    }
+    environ |= {"HOST": "127.0.0.1", "PORT": str(port), "COSYVOICE_CACHE_DIR": str(folder / "cache")}
+    environ |= {f"COSYVOICE_{name.upper()}": str(value) for name, value in settings.items()}
     command = [sys.executable, "-m", "gunicorn", "-c", "gunicorn.conf.py", "app:app"]
     url = f"http://127.0.0.1:{port}/"
     log = folder / "log"
@@ -78,6 +73,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         finally:
             process.terminate()
             process.wait(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with the embedded voice."""
+    with served(tmp_path_factory.mktemp("server"), engine="kokoro") as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

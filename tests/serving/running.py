@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,36 @@ def exchange(
     finally:
         if not keep:
             connection.close()
+
+
+@contextmanager
+def stream(server: Server, **fields: object) -> Iterator[http.client.HTTPResponse]:
+    """Ask for a stream; given when its headers are here, and left at the end."""
+    with closing(server.connect()) as connection:
+        connection.request("POST", "/tts", json.dumps({"stream": True} | fields), {"Content-Type": "application/json"})
+        with connection.getresponse() as answer:
+            yield answer
+
+
+def multipart(fields: Mapping[str, str], files: Mapping[str, bytes]) -> tuple[bytes, dict[str, str]]:
+    parts = [
+        f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in fields.items()
+    ]
+    body = "".join(parts).encode()
+    for name, data in files.items():
+        body += (
+            f'--b\r\nContent-Disposition: form-data; name="{name}"; filename="a.wav"\r\n\r\n'.encode() + data + b"\r\n"
+        )
+    return body + b"--b--\r\n", {"Content-Type": "multipart/form-data; boundary=b"}
+
+
+def send(
+    server: Server, path: str, fields: Mapping[str, str], files: Mapping[str, bytes], *, chunked: bool = False
+) -> Answer:
+    """Post a multipart form, in one piece or in chunks."""
+    body, headers = multipart(fields, files)
+    pieces = iter([body[at : at + 10_000] for at in range(0, len(body), 10_000)]) if chunked else body
+    return exchange(server.connect(), "POST", path, pieces, headers)
 
 
 def free_port() -> int:

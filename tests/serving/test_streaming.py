@@ -2,20 +2,17 @@
 
 import http.client
 import io
-import json
 import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 import soundfile
 
-from tests.serving.running import Answer, Server, exchange, serving
+from tests.serving.running import Answer, Server, send, serving, stream
 from tests.web.fakes import assert_error_shape
 
 APPLICATION = "tests.serving.scripted_app:app"
-JSON = {"Content-Type": "application/json"}
 UPLOAD_BYTES = 200_000
 
 
@@ -35,30 +32,9 @@ def free_server(server: Server) -> Server:
     return server
 
 
-@contextmanager
-def stream(server: Server, text: str, **fields: object) -> Iterator[http.client.HTTPResponse]:
-    """Ask for a stream; given when its headers are here, and left at the end."""
-    with closing(server.connect()) as connection:
-        connection.request("POST", "/tts", json.dumps({"text": text, "stream": True} | fields), JSON)
-        with connection.getresponse() as answer:
-            yield answer
-
-
 def whole(server: Server, text: str) -> bytes:
-    with stream(server, text) as answer:
+    with stream(server, text=text) as answer:
         return answer.read()  # IncompleteRead unless the last chunk came
-
-
-def multipart(fields: dict[str, str], **files: bytes) -> tuple[bytes, dict[str, str]]:
-    parts = [
-        f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in fields.items()
-    ]
-    body = "".join(parts).encode()
-    for name, data in files.items():
-        body += (
-            f'--b\r\nContent-Disposition: form-data; name="{name}"; filename="a.wav"\r\n\r\n'.encode() + data + b"\r\n"
-        )
-    return body + b"--b--\r\n", {"Content-Type": "multipart/form-data; boundary=b"}
 
 
 def wav(seconds: float) -> bytes:
@@ -67,14 +43,8 @@ def wav(seconds: float) -> bytes:
     return buffer.getvalue()
 
 
-def send(server: Server, path: str, fields: dict[str, str], *, chunked: bool = False, **files: bytes) -> Answer:
-    body, headers = multipart(fields, **files)
-    pieces = iter([body[at : at + 10_000] for at in range(0, len(body), 10_000)]) if chunked else body
-    return exchange(server.connect(), "POST", path, pieces, headers)
-
-
 def test_a_stream_is_chunked_and_one_whole_file(free_server: Server) -> None:
-    with stream(free_server, "One sentence. Another one.") as answer:
+    with stream(free_server, text="One sentence. Another one.") as answer:
         assert answer.status == 200
         assert answer.headers["Transfer-Encoding"] == "chunked"
         assert "Content-Length" not in answer.headers
@@ -86,7 +56,7 @@ def test_a_stream_is_chunked_and_one_whole_file(free_server: Server) -> None:
 
 
 def test_the_first_audio_comes_while_the_rest_is_made(free_server: Server) -> None:
-    with stream(free_server, "Please hold. And an end.") as answer:
+    with stream(free_server, text="Please hold. And an end.") as answer:
         assert answer.read(44 + 480)[:4] == b"RIFF"
         assert free_server.get("/healthz").get_json()["speaking"] is True
         free_server.let("released")
@@ -108,7 +78,7 @@ def test_an_old_client_without_chunks_gets_the_same_until_the_connection_ends(fr
 def test_an_error_before_the_first_audio_is_a_status_and_a_later_one_breaks_the_connection(
     free_server: Server, text: str
 ) -> None:
-    with stream(free_server, text) as answer:
+    with stream(free_server, text=text) as answer:
         if text.startswith("fail"):
             found = Answer(answer.status, dict(answer.headers.items()), answer.read())
             assert_error_shape(found, 500, "synthesis_failed")
@@ -124,7 +94,7 @@ def test_an_error_before_the_first_audio_is_a_status_and_a_later_one_breaks_the_
 
 @pytest.mark.parametrize("name", ["ogg", "mp3"])
 def test_a_broken_off_stream_of_another_format_is_noticed_too(free_server: Server, name: str) -> None:
-    with stream(free_server, "First a rather long sentence. Then fail at once.", format=name) as answer:
+    with stream(free_server, text="First a rather long sentence. Then fail at once.", format=name) as answer:
         assert answer.status == 200
         with pytest.raises(http.client.IncompleteRead):
             answer.read()
@@ -132,7 +102,7 @@ def test_a_broken_off_stream_of_another_format_is_noticed_too(free_server: Serve
 
 def test_a_client_that_leaves_stops_the_work_within_a_chunk_and_frees_the_place(free_server: Server) -> None:
     log_length = len(free_server.log)
-    with stream(free_server, "Please hold.") as answer:
+    with stream(free_server, text="Please hold.") as answer:
         assert answer.read(1_000)[:4] == b"RIFF"
         assert_error_shape(free_server.post("/tts", {"text": "Hi."}), 503, "busy")
     free_server.until({"speaking": False})
@@ -144,11 +114,13 @@ def test_a_client_that_leaves_stops_the_work_within_a_chunk_and_frees_the_place(
 def test_a_recording_travels_whole(free_server: Server) -> None:
     recording = wav(5.0)
     for chunked in (False, True):
-        answer = send(free_server, "/voice-conversion", {"speaker": "tone"}, chunked=chunked, source_audio=recording)
+        answer = send(
+            free_server, "/voice-conversion", {"speaker": "tone"}, {"source_audio": recording}, chunked=chunked
+        )
         assert answer.status_code == 200
         assert float(answer.headers["X-Audio-Seconds"]) == pytest.approx(0.001 * len(recording), abs=0.001)
         answer = send(
-            free_server, "/tts", {"text": "Hi.", "prompt_text": "Me."}, chunked=chunked, prompt_audio=recording
+            free_server, "/tts", {"text": "Hi.", "prompt_text": "Me."}, {"prompt_audio": recording}, chunked=chunked
         )
         assert answer.status_code == 200
         assert "X-Speaker" not in answer.headers
@@ -158,13 +130,13 @@ def test_a_recording_travels_whole(free_server: Server) -> None:
 @pytest.mark.parametrize("too_many", [100, 5_000_000])
 def test_a_recording_over_the_limit_is_a_413(free_server: Server, chunked: bool, too_many: int) -> None:
     data = bytes(UPLOAD_BYTES + too_many)
-    answer = send(free_server, "/voice-conversion", {"speaker": "tone"}, chunked=chunked, source_audio=data)
+    answer = send(free_server, "/voice-conversion", {"speaker": "tone"}, {"source_audio": data}, chunked=chunked)
     assert str(UPLOAD_BYTES) in assert_error_shape(answer, 413, "body_too_large")["message"]
 
 
 def test_users_recordings_leave_no_files(free_server: Server) -> None:
     before = set(free_server.script.rglob("*"))
-    send(free_server, "/voice-conversion", {"speaker": "tone"}, source_audio=wav(1.0))
+    send(free_server, "/voice-conversion", {"speaker": "tone"}, {"source_audio": wav(1.0)})
     assert set(free_server.script.rglob("*")) == before
 
 
@@ -174,7 +146,7 @@ def test_memory_does_not_grow_with_the_length_of_a_stream(tmp_path: Path) -> Non
         whole(server, "One sentence here. " * 10)
         before = resident_bytes(server)
         received = peak = 0
-        with stream(server, "One sentence here. " * 1_000) as answer:
+        with stream(server, text="One sentence here. " * 1_000) as answer:
             while piece := answer.read(1 << 20):
                 received += len(piece)
                 peak = max(peak, resident_bytes(server))
