@@ -20,7 +20,9 @@ LANGUAGES = frozenset(("zh", "en", "ja"))
 NATIVE_SPEED_RANGE = (0.7, 1.25)
 """Faster, the model swallows the first syllable: twice as many characters misheard at 1.5, four times at 2.0."""
 
-_WARM_UP = {"zh": "你好。", "en": "Hello.", "ja": "何ですか。"}
+_WARM_UP = Sentence(
+    "你好，hello, 何ですか。", 0, 16, "zh", (Run("你好，", "zh"), Run("hello, ", "en"), Run("何ですか。", "ja"))
+)
 """Short, as every start waits for it. 何 has a little network of its own for its reading, loaded at its first use."""
 
 
@@ -139,11 +141,9 @@ class KokoroEngine:
         return KokoroVoice(self._model, self._phonemizer, self._styles[manner.voice.id])
 
     def warm_up(self) -> None:
-        """Speak a short sentence in every language."""
-        for language, text in _WARM_UP.items():
-            sentence = Sentence(text, 0, len(text), language, (Run(text, language),))
-            for _ in self.prepare(Manner(self.default_voice(language))).speak(sentence, speed=1.0, seed=0):
-                pass
+        """Speak a short sentence of every language."""
+        for _ in self.prepare(Manner(VOICES[0])).speak(_WARM_UP, speed=1.0, seed=0):
+            pass
 
     def close(self) -> None:
         """Give the memory back."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from cosyvoice_web.engines.kokoro.english import EnglishReader
 from cosyvoice_web.engines.kokoro.phonemes import Phonemizer, folded, segments
 from cosyvoice_web.engines.kokoro.vocabulary import vocabulary
 from cosyvoice_web.errors import NoSpeechProduced, SynthesisError
@@ -158,3 +159,10 @@ def test_the_text_is_not_logged(phonemizer: Phonemizer, caplog: pytest.LogCaptur
         phonemizer.phonemes(sentence_of(("秘密 * 文字 ^", "zh")))
     assert "left out" in caplog.text
     assert "秘密" not in caplog.text
+
+
+def test_english_is_read_as_by_the_package_itself() -> None:
+    from hibari.g2p import G2P
+
+    text = "The quick brown fox will record a record, though zorblax refuses; she's read the refuse bill twice."
+    assert EnglishReader().read(text) == (G2P()(text, normalize_text=False), ())
