@@ -1,6 +1,7 @@
-"""Is the client still there, and has it said everything?"""
+"""Is the client still there, has it said everything, and does it listen?"""
 
 import socket
+import struct
 from collections.abc import Callable
 from wsgiref.types import WSGIEnvironment
 
@@ -30,6 +31,17 @@ def client_left(environ: WSGIEnvironment) -> Callable[[], bool]:
             return True
 
     return left
+
+
+def give_up_stalled(environ: WSGIEnvironment, patience_seconds: float) -> None:
+    """Let sending fail, and with it the connection end, once the client has taken nothing at all for so long.
+
+    Else a client that stops reading, and stays, would hold a thread for ever. One that reads slowly is served.
+    """
+    connection = environ.get("gunicorn.socket")
+    if isinstance(connection, socket.socket):
+        seconds = max(1, round(patience_seconds))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", seconds, 0))
 
 
 def read_rest(environ: WSGIEnvironment) -> None:

@@ -10,7 +10,7 @@ from flask import Flask, Response, g, request
 from cosyvoice_web.service.speech_service import SpeechService
 from cosyvoice_web.settings import Settings
 from cosyvoice_web.web.api import api, speech
-from cosyvoice_web.web.connection import read_rest
+from cosyvoice_web.web.connection import give_up_stalled, read_rest
 from cosyvoice_web.web.error_handlers import register_error_handlers
 from cosyvoice_web.web.health import health
 from cosyvoice_web.web.pages import pages
@@ -33,6 +33,7 @@ def create_app(settings: Settings, service: SpeechService) -> Flask:
     wire(app, settings, service)
 
     app.before_request(_set_request_id)  # first, because errors quote it
+    app.before_request(lambda: give_up_stalled(request.environ, settings.request_timeout_seconds))
     rate_limits = RateLimits(app, settings.rate_limit_default)
     rate_limits.limit(speech, settings.rate_limit_tts)
     rate_limits.exempt(health)  # a probe that is refused restarts the container

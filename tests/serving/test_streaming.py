@@ -2,8 +2,11 @@
 
 import http.client
 import io
+import json
 import socket
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -138,6 +141,30 @@ def test_users_recordings_leave_no_files(free_server: Server) -> None:
     before = set(free_server.script.rglob("*"))
     send(free_server, "/voice-conversion", {"speaker": "tone"}, {"source_audio": wav(1.0)})
     assert set(free_server.script.rglob("*")) == before
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_client_that_stops_reading_is_cut_off(tmp_path: Path, streamed: bool) -> None:
+    """It would hold a thread for ever: an answer of 14 MB does not fit into the buffers between."""
+    with serving(tmp_path, APPLICATION, request_timeout_seconds=2) as server, socket.socket() as connection:
+        server.until({"ready": True})
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        connection.settimeout(60)
+        connection.connect(("127.0.0.1", server.port))
+        body = json.dumps({"text": "One sentence here. " * 150, "stream": streamed}).encode()
+        head = f"POST /tts HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        deadline = time.monotonic() + 60
+        while '"POST /tts" 200' not in server.log:  # written when the answer has ended, however it did
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert not server.get("/healthz").get_json()["speaking"]
+        received = 0
+        with suppress(ConnectionError):
+            while piece := connection.recv(1 << 20):
+                received += len(piece)
+        assert received < 13_000_000
 
 
 def test_memory_does_not_grow_with_the_length_of_a_stream(tmp_path: Path) -> None:

@@ -2,11 +2,12 @@ import io
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
 from cosyvoice_web.web import connection
-from cosyvoice_web.web.connection import client_left, read_rest
+from cosyvoice_web.web.connection import client_left, give_up_stalled, read_rest
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -51,6 +52,18 @@ def test_on_tls_the_check_says_nothing(pair: Pair) -> None:
     context.check_hostname = False
     with context.wrap_socket(pair[0], do_handshake_on_connect=False) as secured:
         assert not client_left({"gunicorn.socket": secured})()
+
+
+def test_what_a_client_does_not_take_fails_and_what_it_takes_slowly_does_not(pair: Pair) -> None:
+    server, client = pair
+    give_up_stalled({"gunicorn.socket": server}, 0.1)  # a second at least
+    with pytest.raises(BlockingIOError):
+        server.sendall(bytes(100_000_000))
+    client.setblocking(False)
+    with suppress(BlockingIOError):
+        while client.recv(65_536):
+            pass
+    assert server.send(b"more") == 4
 
 
 def body(size: int, *, terminated: bool = True) -> dict[str, object]:
