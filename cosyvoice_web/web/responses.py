@@ -1,15 +1,18 @@
 """Answers: finished audio with its headers, and the headers that every answer carries."""
 
+import logging
 import re
 import unicodedata
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from flask import Response
+from flask import Response, g
 
-from cosyvoice_web.errors import ClientGone
+from cosyvoice_web.errors import ClientGone, CosyVoiceWebError
 from cosyvoice_web.service.encoded_stream import EncodedStream
 from cosyvoice_web.speech import RenderedSpeech
+
+logger = logging.getLogger(__name__)
 
 FILE_NAME_CHARS_MAX = 40
 FALLBACK_NAME = "speech"
@@ -60,12 +63,16 @@ def stream_response(text: str, speech: EncodedStream) -> Response:
 
     An error from here on breaks the connection off, so that the client sees that the file is not whole.
     """
+    request_id = g.request_id
 
     def pieces() -> Iterator[bytes]:
         try:
             yield from speech
         except ClientGone:
             return  # nobody is left who could miss the end
+        except CosyVoiceWebError as error:
+            logger.warning("request %s: its stream is broken off: %s", request_id, error.code)
+            raise
 
     response = Response(pieces(), content_type=speech.format.media_type)
     response.headers.update(_known_headers(text, speech))

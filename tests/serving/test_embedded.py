@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.serving.running import Answer, Server, serving
+from tests.service.recordings import recording
+from tests.serving.running import Answer, Server, send, serving, stream
 from tests.web.fakes import assert_error_shape
 
 TEXTS = ("你好，欢迎使用。", "Hello, and welcome.", "こんにちは、ようこそ。", "今天的 meeting 改到三点。")
@@ -51,6 +52,26 @@ def test_speech_is_sound_with_true_headers(alone: list[Answer], number: int) -> 
     assert 0.5 < len(samples) / rate_hz < 8.0
     assert float(np.sqrt(np.mean(samples**2))) > 0.01
     assert answer.headers["X-Seed"] == "7"
+
+
+def test_a_stream_holds_the_samples_of_the_finished_file(server: Server, alone: list[Answer]) -> None:
+    with stream(server, text=TEXTS[1], seed=7) as answer:
+        assert answer.status == 200
+        assert answer.read()[44:] == alone[1].data[44:]
+
+
+@pytest.mark.parametrize("field", ["prompt_audio", "instruct_text"])
+def test_what_it_cannot_do_is_refused_with_what_it_can(server: Server, field: str) -> None:
+    assert server.get("/voices").get_json()["modes"] == ["sft"]
+    fields, files = {"text": "Hello."}, {field: recording()} if field == "prompt_audio" else {}
+    answer = send(server, "/tts", fields | ({} if files else {field: "Softly."}), files)
+    assert "its own voices only" in assert_error_shape(answer, 400, "invalid_request", field)["message"]
+
+
+def test_it_converts_nothing(server: Server) -> None:
+    speaker = server.get("/voices").get_json()["voices"][0]["id"]
+    answer = send(server, "/voice-conversion", {"speaker": speaker}, {"source_audio": recording()})
+    assert_error_shape(answer, 400, "invalid_request", "source_audio")
 
 
 def test_different_texts_differ_and_equal_seeds_do_not(server: Server, alone: list[Answer]) -> None:

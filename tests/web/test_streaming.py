@@ -101,13 +101,14 @@ def test_errors_before_the_first_audio_are_real_statuses(
 
 
 def test_an_error_after_the_first_audio_is_raised_to_the_server_and_frees_the_place(
-    client: FlaskClient, engine: ScriptedEngine, service: SpeechService
+    client: FlaskClient, engine: ScriptedEngine, service: SpeechService, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine.on("third", raising(RuntimeError("no")))
     answer = client.post("/tts", json={"text": FOUR, "stream": True})
     assert answer.status_code == 200
     with pytest.raises(SynthesisError):
         answer.get_data()
+    assert f"request {answer.headers['X-Request-Id']}: its stream is broken off: synthesis_failed" in caplog.text
     wait_until(lambda: not service.status().speaking)
     assert client.post("/tts", json={"text": "Hi.", "stream": True}).status_code == 200
 
