@@ -14,7 +14,7 @@ from cosyvoice_web.service.lifecycle import EngineState
 from cosyvoice_web.service.speech_service import SpeechService
 from cosyvoice_web.speech import AudioFormat, AudioOutput, Samples, SpeechRequest
 
-GREETING = SpeechRequest("你好，欢迎使用。Hello, and welcome.", seed=3)
+GREETING = SpeechRequest("你好，欢迎使用。", seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +57,7 @@ def test_every_format_carries_the_same_speech(
     samples, rate_hz = decode(rendered.data)
     assert rate_hz == rendered.sample_rate_hz == (sample_rate_hz or 24_000)
     assert rendered.audio_seconds == pytest.approx(len(greeting) / 24_000, abs=0.001)
-    assert 2 < rendered.audio_seconds < 8
+    assert 1 < rendered.audio_seconds < 4
     assert len(samples) / rate_hz == pytest.approx(rendered.audio_seconds, abs=0.1)
     expected, heard = loudness(greeting, 24_000), loudness(samples, rate_hz)
     shared = min(len(expected), len(heard))
@@ -80,9 +80,9 @@ def test_speed_scales_real_speech_beyond_what_the_model_can(
 
 def test_equal_requests_are_equal_bytes_also_side_by_side(service: SpeechService) -> None:
     requests = [
-        SpeechRequest("天气很好。", seed=1),
-        SpeechRequest("See you at eight.", seed=1),
-        SpeechRequest("散歩しましょう。", seed=1),
+        SpeechRequest("你好。", seed=1),
+        SpeechRequest("Hi. 你好。", seed=1),
+        SpeechRequest("散歩。", seed=1),
     ]
     alone = [service.render(request, AudioOutput()).data for request in requests]
     assert len(set(alone)) == 3
