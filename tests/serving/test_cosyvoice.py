@@ -10,6 +10,8 @@ import pytest
 import soundfile
 
 from cosyvoice_web.engines.cosyvoice.make_checkpoint import SIZES, make_checkpoint
+from cosyvoice_web.engines.cosyvoice.voices import SFT_VOICE_NAMES
+from cosyvoice_web.engines.cosyvoice.weights.files import ModelKind
 from tests.engines.cosyvoice.recordings import audio_file, speech_file, syllables
 from tests.serving.running import Answer, Server, send, serving, stream
 from tests.web.fakes import assert_error_shape
@@ -40,7 +42,7 @@ def test_page_and_menu_are_those_of_the_model(server: Server) -> None:
     assert (page.status_code, page.content_type.split(";")[0]) == (200, "text/html")
     assert server.get("/readyz").get_json()["engine"] == "cosyvoice"
     menu = server.get("/voices").get_json()
-    assert [voice["id"] for voice in menu["voices"]][:2] == ["中文女", "中文男"]
+    assert [voice["id"] for voice in menu["voices"]] == list(SFT_VOICE_NAMES)
     assert set(menu["modes"]) == {"sft", "zero_shot", "cross_lingual", "voice_conversion"}
     assert set(menu["languages"]) == {"zh", "en", "ja", "yue", "ko"}
     assert "NOISE, NOT SPEECH" in server.log
@@ -57,6 +59,16 @@ def test_a_seed_repeats_the_file_in_any_voice(server: Server) -> None:
     assert len({sound_of(answer).tobytes() for answer in (first, other, voice)}) == 3
 
 
+def test_five_languages_are_spoken_in_one_request(server: Server) -> None:
+    """Each for its share: left out, a language would leave a shorter file."""
+    sentences = ("你好，世界。", "Good morning, everyone.", "おはよう。", "안녕하세요.")
+    alone = [len(sound_of(server.post("/tts", {"text": text, "seed": 7, "speaker": "英文男"}))) for text in sentences]
+    together = server.post("/tts", {"text": " ".join(sentences), "seed": 7, "speaker": "英文男"})
+    assert len(sound_of(together)) == pytest.approx(sum(alone), rel=0.02)
+    assert together.headers["X-Speaker"] == "%E8%8B%B1%E6%96%87%E7%94%B7"
+    assert len(sound_of(server.post("/tts", {"text": "你好。", "language": "yue", "speaker": "粤语女"}))) > 2_000
+
+
 def test_speed_comes_from_the_model(server: Server) -> None:
     plain, fast = (len(sound_of(server.post("/tts", {"text": TEXT, "seed": 7, "speed": speed}))) for speed in (1, 2))
     assert fast == pytest.approx(plain / 2, rel=0.05)
@@ -69,6 +81,17 @@ def test_a_sentence_streams_in_pieces_as_long_as_the_whole(server: Server) -> No
         streamed = (len(answer.read()) - 44) // 2
     whole = len(sound_of(server.post("/tts", {"text": text, "seed": 7})))
     assert streamed == pytest.approx(whole, abs=4 * 256)
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "file"),
+    [("/tts", {"text": TEXT}, "prompt_audio"), ("/voice-conversion", {"speaker": "中文女"}, "source_audio")],
+)
+def test_recordings_stream_too(server: Server, path: str, fields: dict[str, str], file: str) -> None:
+    answer = send(server, path, fields | {"stream": "true"}, {file: speech_file(1.5)})
+    assert answer.headers["Transfer-Encoding"] == "chunked"
+    assert ("X-Speaker" in answer.headers) is (file == "source_audio")
+    assert len(sound_of(answer)) > RATE_HZ // 2
 
 
 @pytest.mark.parametrize("words", [{}, {"prompt_text": "你好吗"}])
@@ -100,10 +123,30 @@ def test_a_recording_is_re_spoken(server: Server, to: str) -> None:
         ("/voice-conversion", {"speaker": "中文女"}, {"source_audio": audio_file(syllables(0.2))}, "source_audio"),
     ],
 )
+@pytest.mark.parametrize("streamed", ["false", "true"])
 def test_what_cannot_be_used_is_a_clear_400(
-    server: Server, path: str, fields: dict[str, str], files: dict[str, bytes], field: str
+    server: Server, path: str, fields: dict[str, str], files: dict[str, bytes], field: str, streamed: str
 ) -> None:
-    assert_error_shape(send(server, path, fields, files), 400, field=field)
+    assert_error_shape(send(server, path, fields | {"stream": streamed}, files), 400, field=field)
+
+
+@pytest.mark.parametrize(
+    ("kind", "modes", "fields", "files"),
+    [
+        (ModelKind.BASE, {"zero_shot", "cross_lingual"}, {}, {"prompt_audio": speech_file()}),
+        (ModelKind.INSTRUCT, {"sft", "instruct"}, {"instruct_text": "A calm speaker."}, {}),
+    ],
+)
+def test_the_other_directories_offer_what_they_hold(
+    tmp_path: Path, kind: ModelKind, modes: set[str], fields: dict[str, str], files: dict[str, bytes]
+) -> None:
+    make_checkpoint(SIZES["tiny"], tmp_path / "model", kind)
+    with serving(tmp_path, "app:app", model_dir=tmp_path / "model", num_threads=1) as server:
+        assert server.post("/warmup").status_code == 200, server.log
+        assert set(server.get("/voices").get_json()["modes"]) >= modes
+        assert len(sound_of(send(server, "/tts", {"text": TEXT} | fields, files))) > RATE_HZ // 3
+        if kind is ModelKind.BASE:
+            assert_error_shape(server.post("/tts", {"text": TEXT}), 400, "invalid_request", "prompt_audio")
 
 
 def test_a_broken_directory_leaves_the_server_up_and_says_why(tmp_path: Path) -> None:
