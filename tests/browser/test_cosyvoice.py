@@ -1,5 +1,6 @@
 """The page above a CosyVoice model directory, with recipe weights that speak noise."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,8 +19,11 @@ IS_PLAYING = "() => document.getElementById('audio').currentTime > 0.1"
 def model_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("cosyvoice")
     make_checkpoint(SIZES[request.param], folder / "model", ModelKind.SFT)
-    with served(folder, model_dir=folder / "model", request_timeout_seconds=600) as url:
-        yield url
+    try:
+        with served(folder, model_dir=folder / "model", request_timeout_seconds=900) as url:
+            yield url
+    finally:
+        shutil.rmtree(folder / "model")  # the full one has 1.7 GB
 
 
 def test_the_seven_voices_are_in_the_menu_and_one_speaks(open_page: OpenPage, model_server: str) -> None:
