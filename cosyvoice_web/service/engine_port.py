@@ -57,6 +57,10 @@ class SpeechEngine(Protocol):
     def native_speed_range(self) -> tuple[float, float]:
         """Slowest and fastest `speed` that the model itself renders cleanly; the service stretches the rest."""
 
+    @property
+    def obeys_speech_marks(self) -> bool:
+        """Whether [laughter] and its like (`text/speech_marks.py`) may stand in what is spoken."""
+
     def default_voice(self, language: str) -> Voice:
         """The voice for a text whose main language is `language`; never asked of an engine without voices."""
 

@@ -75,7 +75,9 @@ def plan(request: SpeechRequest | ConversionRequest, engine: SpeechEngine, *, st
         seconds = duration_seconds(request.recording, "source_audio")
         parts: tuple[Part, ...] = (Part.of_recording(request.recording, seconds, stream=stream),)
     else:
-        sentences = prepare.prepare_text(request.text, request.language, engine.languages)
+        sentences = prepare.prepare_text(
+            request.text, request.language, engine.languages, keep_speech_marks=engine.obeys_speech_marks
+        )
         parts = tuple(Part.of_sentence(sentence, stream=stream) for sentence in sentences)
         voice = None if request.prompt else _speaking_voice(engine, request, sentences)
         manner = Manner(voice, request.prompt, request.instruction)

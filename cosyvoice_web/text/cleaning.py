@@ -4,6 +4,7 @@ import re
 import unicodedata
 from functools import cache
 
+from cosyvoice_web.text import speech_marks
 from cosyvoice_web.text.characters import MARKS
 from cosyvoice_web.text.mapped import MappedText
 from cosyvoice_web.text.markup import without_markup
@@ -20,10 +21,11 @@ _REPEATED = re.compile(r"([^\w\n])\1{3,}")
 _COMPOSABLE = re.compile(f"[^{MARKS}\u1160-\u11ff]?[{MARKS}\u1160-\u11ff]+")
 
 
-def clean(text: str) -> MappedText:
+def clean(text: str, *, keep_speech_marks: bool = False) -> MappedText:
     """Unicode NFC; invisible characters, emoji, marks of special tokens and markup gone; line breaks are newlines.
 
-    Every letter and digit that a reader of the text would see is still there. Linear time.
+    Every letter and digit that a reader of the text would see is still there. With `keep_speech_marks` so are those
+    marks, as `speech_marks` holds them. Linear time.
     """
     mapped = MappedText.of(text)
     mapped = mapped.with_text(text.translate({ord(char): _folded(char) for char in set(text)}))
@@ -31,7 +33,9 @@ def clean(text: str) -> MappedText:
     mapped = mapped.replaced(_TOO_MANY_MARKS, lambda _: "").replaced(_COMPOSABLE, _composed)
     mapped = mapped.with_text(_SPECIAL_TOKEN_MARK.sub("  ", mapped.text))
     mapped = mapped.with_text(_APOSTROPHE.sub("'", mapped.text))
-    return without_markup(mapped).replaced(_REPEATED, lambda match: match.group()[: 1 if match[1] == " " else 3])
+    mapped = speech_marks.held(mapped) if keep_speech_marks else speech_marks.removed(mapped)
+    mapped = without_markup(mapped).replaced(_REPEATED, lambda match: match.group()[: 1 if match[1] == " " else 3])
+    return speech_marks.paired(mapped)
 
 
 @cache

@@ -2,10 +2,12 @@
 
 import html
 import re
+import unicodedata
 from collections.abc import Iterator
 
 from cosyvoice_web.text.addresses import ADDRESS
 from cosyvoice_web.text.mapped import Edit, MappedText
+from cosyvoice_web.text.speech_marks import HELD_RANGE
 
 _INLINE_TAGS = (
     "a|abbr|b|bdi|bdo|big|cite|code|del|dfn|em|font|i|img|ins|kbd|label|mark|q|s|samp|small|span|strike|strong|sub|sup"
@@ -25,7 +27,7 @@ _LINE_MARK = re.compile(
     r"^[ \t]{0,12}(?:(?:>[ \t]?){1,9}|\#{1,6}[ \t]+|[-*+•●▪◦][ \t]+(?:\[[ xX]\][ \t]+)?|(?:```|~~~)[^\n`]*$)",
     re.MULTILINE,
 )
-_LINE_WITHOUT_WORDS = re.compile(r"^(?:[^\w\n。！？…]|_)+$", re.MULTILINE)
+_LINE_WITHOUT_WORDS = re.compile(rf"^(?:[^\w\n。！？…{HELD_RANGE}]|_)+$", re.MULTILINE)
 _HEADING_END = re.compile(r"[ \t]#{1,6}[ \t]*$", re.MULTILINE)
 _INLINE = re.compile(
     r"!?\[(?P<title>[^\[\]\n]{0,1000})\](?:\((?P<target>[^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,200})?)"
@@ -68,7 +70,9 @@ def _hidden_parts(text: str) -> Iterator[Edit]:
 
 def _character(entity: re.Match[str]) -> str | None:
     decoded = html.unescape(entity.group())
-    return decoded if len(decoded) == 1 else None
+    if len(decoded) != 1:
+        return None
+    return " " if unicodedata.category(decoded)[0] == "C" else decoded  # a control or private character says nothing
 
 
 def _inline_marks(text: str) -> Iterator[Edit]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
-from cosyvoice_web.text import characters
+from cosyvoice_web.text import characters, speech_marks
 from cosyvoice_web.text.addresses import ADDRESS
 from cosyvoice_web.text.characters import CLOSERS, OPENERS, is_cjk, is_speakable
 
@@ -50,10 +50,11 @@ def split(text: str, max_units: float) -> list[Piece]:
 
     Boundaries are 。！？；…!?; a full stop and a newline, but not inside a number, an abbreviation or an address;
     closing quotation marks stay with their sentence. Longer pieces are cut at commas, else
-    at spaces, else between characters.
+    at spaces, else between characters. A pair of held speech marks stays in one piece if it can.
     """
     prefix = [0.0, *accumulate(map(characters.units, text))]
     speakable = [0, *accumulate(map(is_speakable, text))]
+    text = speech_marks.with_whole_pairs(text, max_units)
     pieces = _without_mute(speakable, zip([0, *(ends := _boundaries(text))], [*ends, len(text)], strict=True))
     cut = [part for piece in pieces for part in _cut_long(text, prefix, piece, max_units)]
     cut = _without_mute(speakable, cut)
@@ -139,7 +140,7 @@ def _cut_long(text: str, prefix: list[float], piece: Piece, max_units: float) ->
     while (remaining := prefix[end] - prefix[start]) > max_units:
         most = bisect_right(prefix, prefix[start] + min(max_units, remaining - short), start, end) - 1
         least = max(bisect_left(prefix, prefix[start] + 0.35 * max_units, start, end), start + 1)
-        cut = _soft_cut(text, least, most) or max(most, start + 1)
+        cut = _soft_cut(text, least, most) or _hard_cut(text, start, max(most, start + 1), end)
         while cut < end and text[cut] == " ":
             cut += 1
         if cut >= end:
@@ -165,6 +166,12 @@ def _soft_cut(text: str, least: int, most: int) -> int | None:
         if characters.script(text[i]) != "mark":
             return i
     return None
+
+
+def _hard_cut(text: str, start: int, most: int, end: int) -> int:
+    """At `most`, or else at the nearest place before or behind it that parts no mark from its letter."""
+    before = next((i for i in range(most, start, -1) if characters.script(text[i]) != "mark"), None)
+    return before or next((i for i in range(most, end) if characters.script(text[i]) != "mark"), end)
 
 
 def _early_first(text: str, prefix: list[float], pieces: list[Piece]) -> list[Piece]:

@@ -110,6 +110,7 @@ class ScriptedEngine:
     sample_rate_hz = RATE_HZ
     voices: Sequence[Voice] = VOICES
     languages = frozenset({"zh", "en", "ja"})
+    obeys_speech_marks = False
 
     def __init__(
         self,

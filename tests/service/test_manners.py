@@ -142,6 +142,24 @@ def test_what_the_engine_cannot_do_is_refused_at_once(
     assert engine.manners == []
 
 
+class Obeying(ScriptedEngine):
+    obeys_speech_marks = True
+
+
+MARKED = "<laughter>It is fun</laughter>[breath]!"
+
+
+@pytest.mark.parametrize(("engine", "said"), [(ScriptedEngine(), "It is fun!"), (Obeying(), MARKED)])
+def test_speech_marks_reach_only_an_engine_that_obeys_them(serve: Serve, engine: ScriptedEngine, said: str) -> None:
+    serve(engine).render(SpeechRequest(MARKED), AudioOutput())
+    assert [sentence.spoken for sentence in engine.spoken] == [said]
+
+
+def test_speech_marks_alone_are_nothing_to_speak(serve: Serve) -> None:
+    with pytest.raises(NothingToSpeak):
+        serve(Obeying()).speak(SpeechRequest("[laughter]"))
+
+
 class Holding:
     """A preparation that waits for a sign."""
 

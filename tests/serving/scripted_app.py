@@ -58,6 +58,7 @@ class ScriptedEngine:
     languages = frozenset({"en", "zh", "ja"})
     modes = frozenset(SpeechMode)
     native_speed_range = (0.5, 2.0)
+    obeys_speech_marks = False
 
     def default_voice(self, language: str) -> Voice:
         return VOICE

@@ -20,6 +20,7 @@ import torch
 
 from cosyvoice_web.engines.cosyvoice.config import MelDecoderConfig
 from cosyvoice_web.engines.cosyvoice.mel_decoder.flow import FlowVoice
+from cosyvoice_web.engines.cosyvoice.punctuation import with_stops
 from cosyvoice_web.engines.cosyvoice.voices import StoredVoice
 from cosyvoice_web.errors import InvalidRequest, RequestError
 from cosyvoice_web.text.prepare import prepare_text
@@ -77,7 +78,7 @@ def cloned(
 
 
 def spoken_prompt(text: str, field: str) -> str:
-    """A text that goes before the one to speak, normalised in the same way.
+    """A text that goes before the one to speak, normalised in the same way, without the marks that a model may stop at.
 
     Raises:
         RequestError: nothing in it can be spoken, it is too long, or in a language that the model does not know;
@@ -94,7 +95,7 @@ def spoken_prompt(text: str, field: str) -> str:
     spoken = ""
     for sentence in sentences:
         spoken += (" " if spoken[-1:].isascii() and spoken else "") + sentence.spoken
-    return spoken
+    return with_stops(spoken)
 
 
 def spoken_instruction(text: str, field: str) -> str:

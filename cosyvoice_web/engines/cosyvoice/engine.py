@@ -13,10 +13,11 @@ from cosyvoice_web.engines.cosyvoice.features import prompt_log_mel
 from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingEnd, TokenLimits, decode
 from cosyvoice_web.engines.cosyvoice.prompt_audio import check_header, read_recording
 from cosyvoice_web.engines.cosyvoice.prompt_encoders import PromptEncoders
+from cosyvoice_web.engines.cosyvoice.punctuation import with_stops_between
 from cosyvoice_web.engines.cosyvoice.state import Synthesis
 from cosyvoice_web.engines.cosyvoice.tokenizer import VOCABULARY_SIZE, TextTokenizer
 from cosyvoice_web.engines.cosyvoice.voices import StoredVoice, describe_voices
-from cosyvoice_web.engines.cosyvoice.weights.files import ModelFiles, open_model
+from cosyvoice_web.engines.cosyvoice.weights.files import ModelFiles, ModelKind, open_model
 from cosyvoice_web.engines.cosyvoice.weights.loading import Networks, load_networks
 from cosyvoice_web.errors import (
     InvalidRequest,
@@ -91,6 +92,7 @@ class CosyVoiceEngine:
         self.sample_rate_hz = model.sample_rate_hz
         self.voices: Sequence[Voice] = describe_voices(model.files.voices)
         self.modes = frozenset(SpeechMode) - self._refusals.keys()
+        self.obeys_speech_marks = model.files.kind is ModelKind.INSTRUCT
 
     @classmethod
     def load(cls, model_dir: Path, num_threads: int, cache_dir: Path) -> "CosyVoiceEngine":  # noqa: ARG003 - not needed
@@ -243,7 +245,7 @@ class CosyVoicePreparedVoice:
             NoSpeechProduced, NonFiniteAudio: what came out is no speech.
         """
         language = sentence.language if self._told.marks_language else None
-        text = self._model.tokenizer.encode(sentence.spoken, language=language)
+        text = self._model.tokenizer.encode(with_stops_between(sentence.spoken), language=language)
         is_out = False
         for try_seed in (seed, seed + 1 if seed < SEED_MAX else 0):
             synthesis = Synthesis(self._model.networks, self._told, speed=speed, seed=try_seed)

@@ -108,6 +108,11 @@ class KokoroEngine:
         """Slowest and fastest speed that the model renders cleanly."""
         return NATIVE_SPEED_RANGE
 
+    @property
+    def obeys_speech_marks(self) -> bool:
+        """It would read them."""
+        return False
+
     def default_voice(self, language: str) -> Voice:
         """The default voice of the language; the first voice for a language that is not spoken."""
         return next((voice for voice in VOICES if voice.default and voice.language == language), VOICES[0])

@@ -12,10 +12,11 @@ import torch
 from cosyvoice_web.engines import load_engine
 from cosyvoice_web.engines.cosyvoice import engine as engine_module
 from cosyvoice_web.engines.cosyvoice.engine import CosyVoiceEngine
-from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingEnd
+from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingEnd, TokenLimits
 from cosyvoice_web.engines.cosyvoice.language_model.speech_lm import SpeechLM
 from cosyvoice_web.engines.cosyvoice.make_checkpoint import make_checkpoint
 from cosyvoice_web.engines.cosyvoice.rendering import SentenceRenderer
+from cosyvoice_web.engines.cosyvoice.tokenizer import TextTokenizer
 from cosyvoice_web.engines.cosyvoice.weights.files import MARKER, ModelKind
 from cosyvoice_web.errors import (
     ConfigurationError,
@@ -190,6 +191,49 @@ def test_five_languages_in_one_text(engine: CosyVoiceEngine) -> None:
     prepared = engine.prepare(Manner(voice(engine)))
     for sentence in sentences:
         assert len(joined(prepared.speak(sentence, speed=2.0, seed=1))) > 0
+
+
+# -- what the language model is told -----------------------------------------------------------------------------------
+
+
+def told(engine: CosyVoiceEngine, monkeypatch: pytest.MonkeyPatch, text: str) -> str:
+    """The text that reaches the language model for the sentences of `text`, read back from its token ids."""
+    encoded: list[list[int]] = []
+    limits = engine_module._Model.limits
+
+    def recording_limits(model: engine_module._Model, ids: list[int]) -> TokenLimits:
+        encoded.append(ids)
+        return limits(model, ids)
+
+    monkeypatch.setattr(engine_module._Model, "limits", recording_limits)
+    prepared = engine.prepare(Manner(voice(engine)))
+    for sentence in prepare_text(text, "auto", engine.languages, keep_speech_marks=engine.obeys_speech_marks):
+        assert len(joined(prepared.speak(sentence, speed=2.0, seed=1))) > 0
+    return "|".join(TextTokenizer().decode(ids) for ids in encoded)
+
+
+MARKED = "他<strong>笑</strong>了[laughter]，<laughter>哈哈</laughter>[breath]。"
+
+
+def test_the_instruct_model_is_told_the_marks_in_a_text(
+    variants: dict[str, CosyVoiceEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert variants["instruct"].obeys_speech_marks
+    assert told(variants["instruct"], monkeypatch, MARKED) == MARKED
+
+
+def test_other_models_are_not(
+    engine: CosyVoiceEngine, variants: dict[str, CosyVoiceEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not any(other.obeys_speech_marks for other in (engine, variants["base"], variants["trained"]))
+    assert told(engine, monkeypatch, MARKED) == "他笑了，哈哈。"
+
+
+def test_field_report_A4_nothing_inside_a_sentence_makes_the_model_stop(
+    engine: CosyVoiceEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "今天是个好日子。好！是；对？我们现在就出发吧！"
+    assert told(engine, monkeypatch, text) == "今天是个好日子。|好。是。对。我们现在就出发吧！"
 
 
 # -- recordings, styles, conversion -----------------------------------------------------------------------------------
