@@ -8,7 +8,9 @@ from cosyvoice_web.speech import Samples
 _AUDIBLE = 0.004
 """Magnitude (-48 dBFS) above which a sample is speech; the model's silence is far below."""
 
-_BEFORE_SECONDS = 0.08
+_BEFORE_SECONDS = 0.15
+"""Enough that nothing is misheard: a recogniser errs twice as often on 0.08 s, and as on the whole silence on 0.15 s."""
+
 _AFTER_SECONDS = {".": 0.4, "!": 0.4, "?": 0.4, "…": 0.4, ",": 0.2, ";": 0.25, ":": 0.2, "—": 0.2}
 _AFTER_WORD_SECONDS = 0.04
 _FULL_SCALE = 0.99
