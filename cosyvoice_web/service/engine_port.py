@@ -11,8 +11,8 @@ class PreparedVoice(Protocol):
     """Everything that the synthesis of one request owns; used by the speech thread only, and dropped at its end.
 
     Closing an iterator that it returned ends the work at the next chunk; a chunk without samples is only such a moment
-    to stop at. Both raise SynthesisError when no usable
-    speech comes out, and NotImplementedError for a mode that the engine does not name.
+    to stop at. Both raise SynthesisError when no usable speech comes out, and NotImplementedError for a mode that the
+    engine does not name.
     """
 
     def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:

@@ -19,6 +19,7 @@ from cosyvoice_web.errors import InvalidRequest
 
 ACCEPTED_TYPES = "application/json, application/x-www-form-urlencoded or multipart/form-data"
 FIELD_COUNT_MAX = 100
+TOO_MANY_FIELDS = f"The form has too many fields: the limit is {FIELD_COUNT_MAX}."
 
 
 def read_fields(request: Request, max_upload_bytes: int) -> dict[str, Any]:
@@ -94,8 +95,8 @@ def _urlencoded_fields(body: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise InvalidRequest("The form is not UTF-8: percent-encode the UTF-8 bytes of the text.") from None
     except ValueError:
-        raise RequestEntityTooLarge(f"The form has more than {FIELD_COUNT_MAX} fields.") from None
-    return _once(pairs)
+        raise RequestEntityTooLarge(TOO_MANY_FIELDS) from None
+    return _once((name, _one_character_breaks(value)) for name, value in pairs)
 
 
 def _multipart_fields(body: bytes, boundary: str) -> dict[str, Any]:
@@ -113,6 +114,8 @@ def _multipart_fields(body: bytes, boundary: str) -> dict[str, Any]:
                 pieces.append(event.data)
                 if not event.more_data:
                     pairs.extend(_value_of(part, b"".join(pieces)))
+    except RequestEntityTooLarge:
+        raise RequestEntityTooLarge(TOO_MANY_FIELDS) from None
     except ValueError:  # the decoder says no more; an incomplete body raises it too
         raise InvalidRequest("The multipart body is malformed or incomplete.") from None
     return _once(pairs)
@@ -121,9 +124,14 @@ def _multipart_fields(body: bytes, boundary: str) -> dict[str, Any]:
 def _value_of(part: Field | File, data: bytes) -> Iterable[tuple[str, str | bytes]]:
     name = part.name or ""
     if isinstance(part, Field):
-        yield name, _decode(data)
+        yield name, _one_character_breaks(_decode(data))
     elif data or part.filename:  # a browser sends a nameless, empty file where none was chosen
         yield name, data
+
+
+def _one_character_breaks(text: str) -> str:
+    """Browsers send a line break in a form as two characters, which must not count twice (HTML, 4.10.21.4)."""
+    return text.replace("\r\n", "\n")
 
 
 def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

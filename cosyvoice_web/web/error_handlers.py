@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 from flask import Flask, Response, g, jsonify, request
 from flask_limiter import RateLimitExceeded
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from cosyvoice_web import errors
 from cosyvoice_web.web.rate_limits import RateLimits
@@ -96,8 +96,9 @@ def _words(error: HTTPException, status: int) -> tuple[str, str]:
     if status == HTTPStatus.UNSUPPORTED_MEDIA_TYPE:
         return "unsupported_media_type", error.description or "This content type is not accepted."
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        limit = request.max_content_length
-        return "body_too_large", f"The body is too large: the limit is {limit} bytes."
+        by_size = error.description == RequestEntityTooLarge.description  # else bodies.py says what is too much
+        limit = f"The body is too large: the limit is {request.max_content_length} bytes."
+        return "body_too_large", limit if by_size else error.description or limit
     return HTTPStatus(status).phrase.lower().replace(" ", "_"), error.description or HTTPStatus(status).phrase
 
 

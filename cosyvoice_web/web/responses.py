@@ -1,5 +1,6 @@
 """Answers: finished audio with its headers, and the headers that every answer carries."""
 
+import errno
 import logging
 import re
 import unicodedata
@@ -68,8 +69,11 @@ def stream_response(text: str, speech: EncodedStream) -> Response:
     def pieces() -> Iterator[bytes]:
         try:
             yield from speech
-        except ClientGone:
-            return  # nobody is left who could miss the end
+        except ClientGone as gone:
+            # It may only have closed its sending side and still read: a tidy end would tell it that the file is whole.
+            raise BrokenPipeError(
+                errno.EPIPE, str(gone)
+            ) from None  # gunicorn closes the connection, without a traceback
         except CosyVoiceWebError as error:
             logger.warning("request %s: its stream is broken off: %s", request_id, error.code)
             raise

@@ -179,6 +179,15 @@ def test_a_body_over_the_limit_is_a_413(content_type: str) -> None:
     assert_error_shape(chunked, 413, "body_too_large")
 
 
+@pytest.mark.parametrize("multipart", [False, True])
+def test_a_form_of_too_many_fields_is_a_413_that_says_so(client: FlaskClient, multipart: bool) -> None:
+    fields = {f"f{number}": "1" for number in range(101)}
+    content_type = "multipart/form-data" if multipart else "application/x-www-form-urlencoded"
+    error = assert_error_shape(client.post("/tts", data=fields, content_type=content_type), 413, "body_too_large")
+    assert "fields" in error["message"]
+    assert "100" in error["message"]
+
+
 @pytest.mark.parametrize("chunked", [False, True])
 def test_recordings_have_a_limit_of_their_own(script: Script, chunked: bool) -> None:
     client = create_app(make_settings(max_body_bytes=1024, max_upload_bytes=5000), FakeService(script)).test_client()

@@ -140,6 +140,13 @@ def test_a_file_is_its_bytes_whatever_it_is_called_and_whatever_is_in_it() -> No
         assert fields_of(body, MULTIPART) == {"text": "Hi.", "prompt_audio": data}
 
 
+def test_a_line_break_counts_once_in_the_forms_of_a_browser_as_in_json() -> None:
+    assert fields_of(multipart(('name="text"', b"a\r\nb")), MULTIPART) == {"text": "a\nb"}
+    assert fields_of("text=a%0D%0Ab", FORM) == {"text": "a\nb"}
+    data = b"\r\n\r\n"
+    assert fields_of(multipart(('name="prompt_audio"; filename="a"', data)), MULTIPART) == {"prompt_audio": data}
+
+
 def test_a_browser_in_which_no_file_was_chosen_sends_none() -> None:
     nothing, empty = ('name="prompt_audio"; filename=""', b""), ('name="prompt_audio"; filename="a.wav"', b"")
     assert fields_of(multipart(nothing), MULTIPART) == {}
@@ -176,12 +183,12 @@ def test_a_multipart_body_needs_a_boundary(content_type: str) -> None:
 
 
 def test_a_form_of_very_many_fields_is_refused() -> None:
-    with pytest.raises(RequestEntityTooLarge):
+    with pytest.raises(RequestEntityTooLarge, match=f"limit is {FIELD_COUNT_MAX}"):
         fields_of("&".join(f"f{n}=1" for n in range(FIELD_COUNT_MAX + 1)), FORM)
     parts = "".join(
         f'--b\r\nContent-Disposition: form-data; name="f{n}"\r\n\r\n1\r\n' for n in range(FIELD_COUNT_MAX + 1)
     )
-    with pytest.raises(RequestEntityTooLarge):
+    with pytest.raises(RequestEntityTooLarge, match=f"limit is {FIELD_COUNT_MAX}"):
         fields_of(parts + "--b--\r\n", "multipart/form-data; boundary=b")
 
 

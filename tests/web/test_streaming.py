@@ -1,6 +1,8 @@
 """Answers that are sent while they are made: HTTP above the real service with a scripted engine."""
 
+import errno
 import io
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -111,6 +113,31 @@ def test_an_error_after_the_first_audio_is_raised_to_the_server_and_frees_the_pl
     assert f"request {answer.headers['X-Request-Id']}: its stream is broken off: synthesis_failed" in caplog.text
     wait_until(lambda: not service.status().speaking)
     assert client.post("/tts", json={"text": "Hi.", "stream": True}).status_code == 200
+
+
+def test_a_client_that_closes_its_sending_side_sees_that_its_file_is_not_whole(
+    client: FlaskClient, engine: ScriptedEngine, service: SpeechService
+) -> None:
+    """gunicorn ends the connection without the last chunk for this error, and logs no traceback."""
+
+    def endless(sentence: Sentence) -> Iterator[Samples]:
+        while True:
+            yield tone("endless", seconds=0.01)
+
+    engine.on("endless", endless)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        fields = {"text": "It is endless.", "stream": True}
+        answer = client.post("/tts", json=fields, environ_overrides={"gunicorn.socket": ours}, buffered=False)
+        pieces = answer.iter_encoded()
+        assert next(pieces)[:4] == b"RIFF"
+        theirs.shutdown(socket.SHUT_WR)
+        with pytest.raises(BrokenPipeError) as broken:
+            for _ in pieces:
+                pass
+        assert broken.value.errno == errno.EPIPE
+        answer.close()
+    wait_until(lambda: not service.status().speaking)
 
 
 def test_an_answer_that_nobody_reads_ends_with_its_connection(
