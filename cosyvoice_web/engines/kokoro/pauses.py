@@ -9,7 +9,7 @@ _AUDIBLE = 0.004
 """Magnitude (-48 dBFS) above which a sample is speech; the model's silence is far below."""
 
 _BEFORE_SECONDS = 0.15
-"""Enough that nothing is misheard: a recogniser errs twice as often on 0.08 s, and as on the whole silence on 0.15 s."""
+"""A recogniser mishears first sounds behind 0.08 s; behind 0.15 s it hears as well as behind the whole silence."""
 
 _AFTER_SECONDS = {".": 0.4, "!": 0.4, "?": 0.4, "…": 0.4, ",": 0.2, ";": 0.25, ":": 0.2, "—": 0.2}
 _AFTER_WORD_SECONDS = 0.04
