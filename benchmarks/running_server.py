@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+WAV_HEADER_BYTES = 44
 ROOT = Path(__file__).resolve().parent.parent
 UNLIMITED = {
     "COSYVOICE_RATE_LIMIT_DEFAULT": "1000000 per minute",
@@ -55,6 +56,17 @@ class RunningServer:
         except urllib.error.HTTPError as error:
             status, headers, content = error.code, error.headers, error.read()
         return Answer(status, {k.lower(): v for k, v in headers.items()}, content, time.perf_counter() - start)
+
+    def first_audio_seconds(self, text: str) -> float:
+        """Seconds from asking for a WAV stream until samples arrive after its header."""
+        data = json.dumps({"text": text, "stream": True}).encode()
+        request = urllib.request.Request(self.base_url + "/tts", data, {"Content-Type": "application/json"})
+        start = time.perf_counter()
+        with urllib.request.urlopen(request, timeout=300) as answer:
+            answer.read(WAV_HEADER_BYTES + 2)
+            seconds = time.perf_counter() - start
+            answer.read()
+        return seconds
 
     def wait_for(self, path: str, limit_seconds: float) -> float:
         """Seconds from the process's start until `path` answers 200."""

@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from tempfile import gettempdir
 from typing import Any
 
 from cosyvoice_web.errors import ConfigurationError
@@ -41,7 +40,6 @@ class Settings:
     engine: str
     model_dir: Path | None
     num_threads: int
-    cache_dir: Path
     max_text_chars: int
     max_body_bytes: int
     max_upload_bytes: int
@@ -144,7 +142,6 @@ KNOBS = (
     Knob("model_dir", "", "path", "CosyVoice-300M model directory", _optional_path),
     Knob("num_threads", "0", "threads", "threads of one synthesis; 0: as many as the process has cores (cgroup quota "
          "included)", _integer(0, 256)),
-    Knob("cache_dir", str(Path(gettempdir()) / "cosyvoice-web"), "path", "the one folder that is written to", _path),
     Knob("max_text_chars", "3000", "characters", "longest text of one request", _integer(1, 1_000_000)),
     Knob("max_body_bytes", "1048576", "bytes", "largest request body that holds text", _integer(1_024, 1 << 30)),
     Knob("max_upload_bytes", "16777216", "bytes", "largest multipart request body, which may hold recordings",

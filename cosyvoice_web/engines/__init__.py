@@ -19,9 +19,9 @@ def load_engine(settings: Settings) -> Any:
     if settings.engine == "kokoro":
         from cosyvoice_web.engines.kokoro.engine import KokoroEngine
 
-        return KokoroEngine.load(settings.num_threads, settings.cache_dir)
+        return KokoroEngine.load(settings.num_threads)
     from cosyvoice_web.engines.cosyvoice.engine import CosyVoiceEngine
 
     if settings.model_dir is None:
         raise ConfigurationError("The engine cosyvoice needs COSYVOICE_MODEL_DIR: give the model directory.")
-    return CosyVoiceEngine.load(settings.model_dir, settings.num_threads, settings.cache_dir)
+    return CosyVoiceEngine.load(settings.model_dir, settings.num_threads)

@@ -261,9 +261,9 @@ class SpeechService:
                 engine.warm_up()
         except Exception as error:  # noqa: BLE001 - whatever a loader raises must end in FAILED, not in a dead thread
             self._loaded = None
+            self._fail(error)
             if engine is not None:
                 engine.close()
-            self._fail(error)
             return
         self._load_seconds = time.monotonic() - started_at
         logger.info("engine=%s loaded and warm, load=%.2fs", engine.name, self._load_seconds)

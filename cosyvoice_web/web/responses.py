@@ -69,14 +69,12 @@ def stream_response(text: str, speech: EncodedStream) -> Response:
     def pieces() -> Iterator[bytes]:
         try:
             yield from speech
-        except ClientGone as gone:
-            # It may only have closed its sending side and still read: a tidy end would tell it that the file is whole.
-            raise BrokenPipeError(
-                errno.EPIPE, str(gone)
-            ) from None  # gunicorn closes the connection, without a traceback
         except CosyVoiceWebError as error:
-            logger.warning("request %s: its stream is broken off: %s", request_id, error.code)
-            raise
+            # A client that left may only have closed its sending side and still read: for it too a tidy end would say
+            # that the file is whole. At this error gunicorn closes the connection, and logs no traceback and no text.
+            if not isinstance(error, ClientGone):
+                logger.warning("request %s: its stream is broken off: %s", request_id, error.code)
+            raise BrokenPipeError(errno.EPIPE, error.code) from None
 
     response = Response(pieces(), content_type=speech.format.media_type)
     response.headers.update(_known_headers(text, speech))

@@ -56,7 +56,7 @@ def served(folder: Path, **settings: object) -> Iterator[str]:
     port = _free_port()
     settings = {"rate_limit_default": "100000 per minute", "rate_limit_tts": "100000 per minute"} | settings
     environ = {name: value for name, value in os.environ.items() if not name.startswith("COSYVOICE_")}
-    environ |= {"HOST": "127.0.0.1", "PORT": str(port), "COSYVOICE_CACHE_DIR": str(folder / "cache")}
+    environ |= {"HOST": "127.0.0.1", "PORT": str(port)}
     environ |= {f"COSYVOICE_{name.upper()}": str(value) for name, value in settings.items()}
     command = [sys.executable, "-m", "gunicorn", "-c", "gunicorn.conf.py", "app:app"]
     url = f"http://127.0.0.1:{port}/"

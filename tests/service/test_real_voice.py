@@ -3,7 +3,6 @@
 import io
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +17,9 @@ GREETING = SpeechRequest("你好，欢迎使用。", seed=3)
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SpeechService]:
-    cache_dir: Path = tmp_path_factory.mktemp("cache")
+def service() -> Iterator[SpeechService]:
     service = SpeechService(
-        lambda: KokoroEngine.load(1, cache_dir), max_waiting=8, request_timeout_seconds=300, max_text_chars=500
+        lambda: KokoroEngine.load(1), max_waiting=8, request_timeout_seconds=300, max_text_chars=500
     )
     service.warm_up()
     yield service

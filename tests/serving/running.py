@@ -141,7 +141,7 @@ def serving(folder: Path, application: str, *, loaded: bool = True, **settings: 
     port, log = free_port(), folder / "server.log"
     if loaded:
         (folder / "loaded").touch()
-    variables = environment(cache_dir=folder / "cache", **settings) | {"PORT": str(port), "SCRIPT_DIR": str(folder)}
+    variables = environment(**settings) | {"PORT": str(port), "SCRIPT_DIR": str(folder)}
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "gunicorn", *CONFIG, application],

@@ -95,13 +95,12 @@ class CosyVoiceEngine:
         self.obeys_speech_marks = model.files.kind is ModelKind.INSTRUCT
 
     @classmethod
-    def load(cls, model_dir: Path, num_threads: int, cache_dir: Path) -> "CosyVoiceEngine":  # noqa: ARG003 - not needed
-        """Check a model directory and load its networks.
+    def load(cls, model_dir: Path, num_threads: int) -> "CosyVoiceEngine":
+        """Check a model directory and load its networks; weights are mapped from it, nothing is written.
 
         Args:
             model_dir: the published files.
             num_threads: threads of one synthesis.
-            cache_dir: not used: weights are mapped from the model directory, nothing is written.
 
         Raises:
             CheckpointError: a file is missing, incomplete or of another model.
@@ -195,6 +194,15 @@ class CosyVoiceEngine:
         )
         return CosyVoicePreparedVoice(model, cloned)
 
+    def speaker_of(self, recording: bytes) -> torch.Tensor:
+        """Whose voice a recording is, as a (1, speaker_dim) float32 embedding.
+
+        Raises:
+            RequestError: the recording cannot be used, or the model has no speaker encoder.
+        """
+        encoders = self._loaded().listening()
+        return encoders.speaker(read_recording(recording, self.sample_rate_hz, PROMPT_AUDIO).at_16_khz)
+
     def warm_up(self) -> None:
         """Speak a few tokens of a short text, so that the first request finds every weight in memory."""
         model = self._loaded()
@@ -241,25 +249,34 @@ class CosyVoicePreparedVoice:
         A sentence that goes wrong before anything of it is out is tried once more, with the next seed.
 
         Raises:
+            As `speak_once`.
+        """
+        is_out = False
+        for try_seed in (seed, seed + 1 if seed < SEED_MAX else 0):
+            try:
+                for chunk in self.speak_once(sentence, speed=speed, seed=try_seed, stream=stream):
+                    is_out = is_out or len(chunk.samples) > 0
+                    yield chunk
+            except SynthesisError as error:
+                if is_out or try_seed != seed:
+                    raise
+                logger.warning("sentence of %d characters failed, once more: %s", len(sentence.spoken), error.code)
+            else:
+                return
+
+    def speak_once(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
+        """As `speak`, but with this seed or not at all.
+
+        Raises:
             TokenBudgetSpent: the model does not end the sentence.
             NoSpeechProduced, NonFiniteAudio: what came out is no speech.
         """
         language = sentence.language if self._told.marks_language else None
         text = self._model.tokenizer.encode(with_stops_between(sentence.spoken), language=language)
-        is_out = False
-        for try_seed in (seed, seed + 1 if seed < SEED_MAX else 0):
-            synthesis = Synthesis(self._model.networks, self._told, speed=speed, seed=try_seed)
-            decoding = synthesis.decoding(text, self._model.limits(text))
-            try:
-                for samples in _sound(synthesis.render(self._tokens(decoding, sentence), stream=stream), sentence.text):
-                    is_out = is_out or len(samples) > 0
-                    yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
-            except SynthesisError as error:
-                if is_out or try_seed != seed:
-                    raise
-                logger.warning("sentence of %d text tokens failed, once more: %s", len(text), error.code)
-            else:
-                return
+        synthesis = Synthesis(self._model.networks, self._told, speed=speed, seed=seed)
+        decoding = synthesis.decoding(text, self._model.limits(text))
+        for samples in _sound(synthesis.render(self._tokens(decoding, sentence), stream=stream), sentence.text):
+            yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
 
     def convert(self, recording: bytes, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
         """Re-speak a recording of up to 30 s in this voice; otherwise as `speak`, but tried once.

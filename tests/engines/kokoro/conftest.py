@@ -28,8 +28,8 @@ def phonemes_of(phonemizer: Phonemizer) -> Callable[..., str]:
 
 
 @pytest.fixture(scope="session")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KokoroEngine]:
-    engine = KokoroEngine.load(1, tmp_path_factory.mktemp("cache"))
+def engine() -> Iterator[KokoroEngine]:
+    engine = KokoroEngine.load(1)
     yield engine
     engine.close()
 

@@ -35,5 +35,5 @@ def test_a_damaged_or_missing_part_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(FileTruncated, match="sha256"):
         KokoroModel.load(1)
     monkeypatch.setattr(module, "_PARTS", ("no_such_package",))
-    with pytest.raises(FileMissing, match="requirements-cpu"):
+    with pytest.raises(FileMissing, match="requirements-voice"):
         KokoroModel.load(1)
