@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from cosyvoice_web.errors import CosyVoiceWebError
+from cosyvoice_web.errors import ConfigurationError, CosyVoiceWebError
 from cosyvoice_web.settings import load_settings
+from cosyvoice_web.speech import VoicePrompt
+
+RECOGNISER = Path(__file__).parent.parent / "benchmarks" / "recogniser.py"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,6 +55,14 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("directory", type=Path, metavar="DIR")
     command.add_argument("golden", type=Path, metavar="GOLDEN.npz")
     command.set_defaults(run=_parity)
+
+    command = commands.add_parser("verify", help="speak with a model in every way and check what comes out")
+    command.add_argument("directory", type=Path, metavar="MODEL_DIR")
+    command.add_argument("--recording", type=Path, metavar="FILE", help="speech to imitate (default: the model's own)")
+    command.add_argument("--recording-text", metavar="TEXT", help="what is said in it, word for word")
+    command.add_argument("--recogniser", metavar="PYTHON", help="Python of .venv-evaluate, to read speech back")
+    command.add_argument("--keep", type=Path, metavar="DIR", help="leave what was spoken here, to be listened to")
+    command.set_defaults(run=_verify)
     return parser
 
 
@@ -88,6 +99,26 @@ def _parity(options: argparse.Namespace) -> int:
     comparison = compare(options.directory, options.golden)
     _say(comparison.table())
     return 0 if comparison.passed else 1
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from cosyvoice_web.engines.cosyvoice.checks import Outcome
+    from cosyvoice_web.engines.cosyvoice.verify import verify
+
+    recording = None
+    if options.recording is not None:
+        try:
+            recording = VoicePrompt(options.recording.read_bytes(), options.recording_text)
+        except OSError as error:
+            raise ConfigurationError(f"--recording {options.recording} cannot be read: {error.strerror}.") from error
+    recogniser = (options.recogniser, str(RECOGNISER)) if options.recogniser else ()
+    threads = load_settings(os.environ).num_threads
+    counts = dict.fromkeys(Outcome, 0)
+    for check in verify(options.directory, threads, recording=recording, recogniser=recogniser, keep=options.keep):
+        counts[check.outcome] += 1
+        _say(check.line())
+    _say(f"{counts[Outcome.PASSED]} passed, {counts[Outcome.FAILED]} failed, {counts[Outcome.SKIPPED]} skipped")
+    return 1 if counts[Outcome.FAILED] else 0
 
 
 def _say(text: str, stream: TextIO | None = None) -> None:

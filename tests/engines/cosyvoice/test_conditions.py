@@ -65,7 +65,7 @@ def test_without_its_text_a_recording_goes_to_the_mel_decoder_and_the_language_i
 def test_prompt_texts_are_normalised_like_any_other() -> None:
     assert spoken_prompt("我有3个苹果！他没有", "prompt_text") == "我有三个苹果。他没有。"
     assert spoken_prompt("Hello there. How are you today, my friend?", "prompt_text") == (
-        "Hello there. How are you today, my friend?"
+        "Hello there. How are you today, my friend."
     )
 
 
