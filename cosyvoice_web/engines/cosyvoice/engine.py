@@ -1,4 +1,7 @@
-"""The whole pipeline on one page: text tokens, speech tokens, mel, samples."""
+"""The whole pipeline on one page: text tokens, speech tokens, mel, samples.
+
+Source: CosyVoice, cli/model.py, CosyVoiceModel.tts, for the stages and what each hands on.
+"""
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence

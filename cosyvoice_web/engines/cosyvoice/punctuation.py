@@ -1,7 +1,9 @@
 """Punctuation that the models know.
 
-After ！ ？ or ； inside a sentence the 300M models tend to stop speaking, because their training texts lack these marks
-(said by their authors in CosyVoice issue 289). A full stop in their place is safe; the mark at the end keeps its tone.
+After ！ ？ or ； inside a sentence the 300M models tend to stop speaking, because their training texts lack these
+marks. A full stop in their place is safe; the mark at the end keeps its tone.
+
+Source: what the models' authors answer in https://github.com/FunAudioLLM/CosyVoice/issues/289.
 """
 
 import re

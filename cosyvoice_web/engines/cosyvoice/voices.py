@@ -1,4 +1,7 @@
-"""Reads `spk2info.pt`: the voices of a model, trained ones and those a user has added from a recording."""
+"""Reads `spk2info.pt`: the voices of a model, trained ones and those a user has added from a recording.
+
+Source: what CosyVoice, cli/cosyvoice.py, add_zero_shot_spk and save_spkinfo write.
+"""
 
 import pickle
 import re

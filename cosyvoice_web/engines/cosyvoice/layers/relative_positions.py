@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
+LONGEST_PERIOD = 10_000.0
+
 
 def position_encodings(first: int, last: int, model_dim: int) -> torch.Tensor:
     """Sinusoid encodings of the distances first, first - 1, ..., last: float32 (first - last + 1, model_dim).
@@ -17,8 +19,8 @@ def position_encodings(first: int, last: int, model_dim: int) -> torch.Tensor:
     EspnetRelPositionalEncoding.
     """
     distance = torch.arange(first, last - 1, -1, dtype=torch.float32)[:, None]
-    rate = torch.exp(torch.arange(0, model_dim, 2, dtype=torch.float32) * -(math.log(10000.0) / model_dim))
-    angle = distance * rate
+    even_channels = torch.arange(0, model_dim, 2, dtype=torch.float32)
+    angle = distance * even_channels.mul(-math.log(LONGEST_PERIOD) / model_dim).exp()
     return torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(1)
 
 

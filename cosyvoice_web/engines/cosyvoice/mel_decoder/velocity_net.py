@@ -131,7 +131,7 @@ class VelocityNet(nn.Module):
         Differs: for all steps and levels at once.
         """
         half = self.input_channels // 2
-        rates = torch.exp(torch.arange(half, dtype=torch.float32) * -(math.log(LONGEST_PERIOD) / (half - 1)))
+        rates = torch.arange(half, dtype=torch.float32).mul(-math.log(LONGEST_PERIOD) / (half - 1)).exp()
         angles = TIME_SCALE * times[:, None] * rates
         embedded = self.time_hidden(F.silu(self.time_input(torch.cat((angles.sin(), angles.cos()), dim=1))))
         biases: torch.Tensor = self.time_output(F.mish(embedded))
