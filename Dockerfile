@@ -26,6 +26,7 @@ ENV PATH=/opt/venv/bin:$PATH \
     HOST=0.0.0.0 \
     PORT=8080 \
     HOME=/cache \
+    TMPDIR=/cache \
     ORT_DISABLE_TELEMETRY=1 \
     OMP_WAIT_POLICY=PASSIVE \
     MALLOC_ARENA_MAX=2 \

@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import signal
+import socket
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -76,6 +77,16 @@ errorlog = "-"  # standard error, for the container's log
 accesslog = "-"
 # %(U)s is the path without its query string, and bodies are never logged: users' texts stay out
 access_log_format = '%(h)s "%(m)s %(U)s" %(s)s %(B)s %(L)ss %({x-request-id}o)s'
+
+
+def on_starting(_server: Any) -> None:
+    """In the master, before it binds: a port that is taken is one line, not a minute of tries."""
+    host, _, port = bind.rpartition(":")
+    address = (host.strip("[]"), int(port))
+    try:
+        socket.create_server(address, family=socket.AF_INET6 if ":" in address[0] else socket.AF_INET).close()
+    except OSError as error:
+        sys.exit(f"Error: cannot listen on {bind}: {error.strerror}. Choose another with PORT=... (or HOST=...).")
 
 
 def when_ready(server: Any) -> None:

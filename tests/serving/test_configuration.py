@@ -1,5 +1,6 @@
 """gunicorn.conf.py: what it says, and how it refuses to start."""
 
+import socket
 import subprocess
 import sys
 
@@ -75,3 +76,12 @@ def test_a_wrong_setting_is_one_line_and_the_server_does_not_start(variables: di
 def test_host_and_port_say_where_it_listens(host: str, bind: str) -> None:
     done = gunicorn("--print-config", HOST=host, PORT="9000", SCRIPT_DIR="/nowhere")
     assert f"['{bind}']" in done.stdout
+
+
+def test_a_taken_port_is_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = gunicorn("app:app", PORT=str(port))
+    assert done.returncode == 1
+    assert f"Error: cannot listen on 127.0.0.1:{port}: Address already in use" in done.stderr
+    assert "Traceback" not in done.stderr
