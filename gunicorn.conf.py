@@ -4,6 +4,7 @@ import ipaddress
 import os
 import signal
 import socket
+import struct
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -65,6 +66,8 @@ timeout = 120  # only whether the worker's main loop lives; loading a model can 
 graceful_timeout = int(settings.request_timeout_seconds) + 10  # speech that runs at SIGTERM may finish
 keepalive = 75  # longer than the 60 s that common proxies keep idle connections, so that they close first
 
+RECEIVE_SECONDS = 20  # a client that sends nothing for so long in the middle of a request is given up
+
 # --- trust ---
 forwarded_allow_ips = ""  # gunicorn believes no proxy; the application does, for COSYVOICE_TRUSTED_PROXY_HOPS of them
 
@@ -97,6 +100,11 @@ def when_ready(server: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     """In the worker, after the fork, before the first request."""
     service = worker.wsgi.extensions["speech_service"]
+
+    # A client that stops in the middle of its headers or body would hold a thread for ever, and a dozen of them the
+    # probes. Accepted connections inherit this from the listener; waiting for the next request is not affected.
+    for listener in worker.sockets:
+        listener.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", RECEIVE_SECONDS, 0))
 
     # Each request that waits for speech holds a thread. One for each that may wait and one for the one that is spoken,
     # on top of `threads`, so that probes always find a free one.

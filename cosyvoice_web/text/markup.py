@@ -18,7 +18,11 @@ _BLOCK_TAGS = (
     "|h[1-6]|head|header|hr|html|li|main|nav|ol|option|p|pre|section|select|summary|table|tbody|td|tfoot|th|thead|title"
     "|tr|ul"
 )
-_TAG = re.compile(rf"</?(?:(?:{_INLINE_TAGS})|(?P<block>{_BLOCK_TAGS}))(?:\s[^<>]{{0,2000}})?/?>", re.IGNORECASE)
+# What may follow a tag's name; any other word is text: in `if a <b && c> d` nothing is a tag.
+_VALUE = r"""(?:"[^"<>]{0,2000}"|'[^'<>]{0,2000}'|[^\s"'<>=`]{1,2000})"""
+_FLAGS = "alt|checked|controls|disabled|hidden|nowrap|open|reversed|selected"
+_ATTRIBUTES = rf"(?:\s+(?:[A-Za-z_:][\w:.-]{{0,60}}\s?=\s?{_VALUE}|(?:{_FLAGS})(?=[\s/>]))){{0,30}}"
+_TAG = re.compile(rf"</?(?:(?:{_INLINE_TAGS})|(?P<block>{_BLOCK_TAGS})){_ATTRIBUTES}\s*/?>", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 _HIDDEN = (("<!--", "-->"), ("<script", "</script>"), ("<style", "</style>"))
 

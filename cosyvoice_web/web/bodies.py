@@ -6,12 +6,13 @@ it and are never looked at.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qsl
 
 from flask import Request
-from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, UnsupportedMediaType
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder
 
@@ -19,6 +20,7 @@ from cosyvoice_web.errors import InvalidRequest
 
 ACCEPTED_TYPES = "application/json, application/x-www-form-urlencoded or multipart/form-data"
 FIELD_COUNT_MAX = 100
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 TOO_MANY_FIELDS = f"The form has too many fields: the limit is {FIELD_COUNT_MAX}."
 
 
@@ -36,7 +38,7 @@ def read_fields(request: Request, max_upload_bytes: int) -> dict[str, Any]:
     if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         raise UnsupportedMediaType("Compressed request bodies are not accepted: send the body as it is.")
     mimetype, options = parse_options_header(request.headers.get("Content-Type", ""))
-    charset = options.get("charset", "utf-8").lower()
+    mimetype, charset = mimetype.lower(), options.get("charset", "utf-8").lower()
     if charset not in ("utf-8", "utf8", "us-ascii", "ascii"):
         raise UnsupportedMediaType(f"The body is declared as {charset[:40]}: send UTF-8.")
     if mimetype == "application/json" or (mimetype.startswith("application/") and mimetype.endswith("+json")):
@@ -51,7 +53,12 @@ def read_fields(request: Request, max_upload_bytes: int) -> dict[str, Any]:
 
 
 def _body(request: Request) -> bytes:
-    body = request.get_data(cache=False)
+    try:
+        body = request.get_data(cache=False)
+    except HTTPException:
+        raise
+    except Exception as error:
+        raise InvalidRequest("The body did not arrive whole, or its chunks are malformed: send it again.") from error
     # A chunked body is cut at the limit without a word: see whether there was more.
     if request.content_length is None and len(body) == request.max_content_length and request.input_stream.read(1):
         raise RequestEntityTooLarge
@@ -67,6 +74,9 @@ def _decode(body: bytes) -> str:
 
 def _json_fields(body: bytes) -> dict[str, Any]:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        for name, _ in pairs:
+            if _LONE_SURROGATE.search(name):
+                raise InvalidRequest("A field name holds half of a character (a lone UTF-16 surrogate).")
         return _once(pairs)
 
     def no_constant(name: str) -> float:

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,26 @@ def test_numeric_libraries_get_the_threads_of_the_setting(server: Server) -> Non
 def test_a_chunked_body_is_read(server: Server) -> None:
     chunks = iter([b'{"text": ', '"你好。"}'.encode()])
     assert exchange(server.connect(), "POST", "/tts", chunks, JSON).status_code == 200
+
+
+@pytest.mark.parametrize("size", ["zz", "-5"])
+def test_a_body_with_malformed_chunks_is_a_400(server: Server, size: str) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), 30) as connection:
+        head = "POST /tts HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(f"{head}{size}\r\n{{}}\r\n0\r\n\r\n".encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.slow  # it waits until the server has given the stalled clients up
+@pytest.mark.parametrize(
+    "sent", [b"GET / HTTP/1.1\r\nX: a", b"POST /tts HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n{"]
+)
+def test_clients_that_stall_in_the_middle_of_a_request_are_given_up(tmp_path: Path, sent: bytes) -> None:
+    with serving(tmp_path, APPLICATION, max_waiting=0) as server, ExitStack() as stalled:
+        server.until({"ready": True})
+        for _ in range(8):  # more than there are threads
+            stalled.enter_context(socket.create_connection(("127.0.0.1", server.port), 60)).sendall(sent)
+        assert exchange(server.connect(60.0), "GET", "/healthz", None, {}).status_code == 200
 
 
 @pytest.mark.parametrize("chunked", [False, True])

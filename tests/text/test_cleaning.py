@@ -83,3 +83,14 @@ def test_no_expression_runs_away(text: str) -> None:
 def test_composition_is_what_unicode_says() -> None:
     text = "A\u030a o\u0308 か\u3099"
     assert clean(text).text == unicodedata.normalize("NFC", text)
+
+
+@pytest.mark.parametrize("text", ["if a<b && c>d then", "x <i y> z", "a <p - q> b"])
+def test_a_comparison_is_no_tag(text: str) -> None:
+    kept = clean(text).text
+    assert [char for char in kept if char.isalpha()] == [char for char in text if char.isalpha()]
+
+
+def test_tags_with_attributes_are_no_text() -> None:
+    text = """<a href="https://x.y/z" target=_blank>one</a> <img src='a.png' alt>two<br /><p class="b c">three</p>"""
+    assert clean(text).text.split() == ["one", "two", "three"]

@@ -84,6 +84,18 @@ def test_lone_surrogates_are_refused(text: str) -> None:
     assert "surrogate" in str(refused(f'{{"text": {text}}}'))
 
 
+@pytest.mark.parametrize("body", ['{"text\\ud800": "Hi"}', '{"\\ud800": 1, "\\ud800": 2}'])
+def test_lone_surrogates_in_names_are_refused(body: str) -> None:
+    error = refused(body)
+    assert "surrogate" in str(error)
+    assert error.field is None
+
+
+@pytest.mark.parametrize("content_type", ["APPLICATION/JSON", "Application/Json; Charset=UTF-8"])
+def test_content_types_have_no_case(content_type: str) -> None:
+    assert fields_of(b'{"text": "a"}', content_type) == {"text": "a"}
+
+
 def test_an_escaped_pair_of_surrogates_is_one_character() -> None:
     assert parse_speech(fields_of('{"text": "\\ud83d\\ude00"}', "application/json"))[0].text == "😀"
 

@@ -39,7 +39,8 @@ class KokoroVoice:
         `seed` has no influence, as the model draws nothing, nor has `stream`: it makes a piece as a whole.
 
         Raises:
-            SynthesisError: a character has no reading, or there is nothing to speak.
+            InvalidRequest: a character has no reading.
+            NoSpeechProduced: there is nothing to speak.
         """
         for piece in split_phonemes(self.phonemizer.phonemes(sentence)):
             samples = self.model.synthesize(piece, self.styles[len(piece) - 1], speed)

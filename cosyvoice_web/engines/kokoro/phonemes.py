@@ -10,7 +10,7 @@ from cosyvoice_web.engines.kokoro.japanese import JapaneseReader
 from cosyvoice_web.engines.kokoro.mandarin import MandarinReader
 from cosyvoice_web.engines.kokoro.vocabulary import MARKS, vocabulary
 from cosyvoice_web.engines.onnx import import_onnxruntime
-from cosyvoice_web.errors import NoSpeechProduced, SynthesisError
+from cosyvoice_web.errors import InvalidRequest, NoSpeechProduced
 from cosyvoice_web.text.characters import is_speakable, script
 from cosyvoice_web.text.sentences import Run, Sentence
 
@@ -44,7 +44,7 @@ class Phonemizer:
         """The sentence in characters of the model's vocabulary, punctuation included. Not empty, never cut.
 
         Raises:
-            SynthesisError: a letter or Han character for which no reading is known.
+            InvalidRequest: a letter or Han character for which no reading is known.
             NoSpeechProduced: the sentence holds nothing but marks.
         """
         spoken: list[str] = []
@@ -56,7 +56,7 @@ class Phonemizer:
                 unread += missing
         if unread:
             names = ", ".join(f"U+{ord(char):04X}" for char in dict.fromkeys("".join(unread)))
-            raise SynthesisError(f"No reading is known for {names}: write it in another way.", sentence.text)
+            raise InvalidRequest(f"No reading is known for {names}: write it in another way.", "text")
         phonemes = self._tidy(" ".join(spoken))
         if not any(char not in MARKS for char in phonemes):
             raise NoSpeechProduced("The sentence holds nothing that can be spoken.", sentence.text)

@@ -9,7 +9,7 @@ import pytest
 from cosyvoice_web.engines.kokoro.english import EnglishReader
 from cosyvoice_web.engines.kokoro.phonemes import Phonemizer, folded, segments
 from cosyvoice_web.engines.kokoro.vocabulary import vocabulary
-from cosyvoice_web.errors import NoSpeechProduced, SynthesisError
+from cosyvoice_web.errors import InvalidRequest, NoSpeechProduced
 from cosyvoice_web.text.prepare import prepare_text
 from cosyvoice_web.text.sentences import Run
 from tests.engines.kokoro.conftest import sentence_of
@@ -110,9 +110,9 @@ def test_marks_alone_are_not_spoken(phonemes_of: PhonemesOf, text: str) -> None:
 def test_a_character_without_a_reading_is_an_error_that_names_it_by_number(
     phonemes_of: PhonemesOf, text: str, language: str
 ) -> None:
-    with pytest.raises(SynthesisError, match=r"U\+[0-9A-F]{4,5}:") as caught:
+    with pytest.raises(InvalidRequest, match=r"U\+[0-9A-F]{4,5}:") as caught:
         phonemes_of((text, language))
-    assert caught.value.sentence == text
+    assert caught.value.field == "text"
     assert not set(text) & set(str(caught.value))
 
 
