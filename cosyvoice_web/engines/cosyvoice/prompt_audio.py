@@ -25,7 +25,7 @@ MOST_CLIPPED_SHARE = 0.005
 SPEECH_RANGE_DB = 35.0
 """A frame counts as speech if it is at most this much quieter than the loud ones."""
 
-RATE_STEP_HZ = 50
+RATE_STEP_HZ = 25
 _FRAME_SECONDS = 0.02
 _BLOCK_FRAMES = 65_536
 _WANTED = "send 3 to 10 seconds of one clear voice as WAV, FLAC, OGG or MP3"
@@ -63,6 +63,8 @@ def read_recording(audio: bytes, model_rate_hz: int, field: str) -> Recording:
     _check_sound(samples, rate_hz, clipped_share, field)
     samples /= samples.abs().max().clamp(min=1.0)
     at_16_khz = resample(samples, rate_hz, TOKENIZER_SAMPLE_RATE_HZ)
+    # an odd rate, rounded, can stretch a recording past what the speech tokenizer takes
+    at_16_khz = at_16_khz[: int(LONGEST_SECONDS * TOKENIZER_SAMPLE_RATE_HZ)]
     speech_seconds = _speech_seconds(at_16_khz)
     if speech_seconds < LEAST_SPEECH_SECONDS:
         raise InvalidRequest(
@@ -77,8 +79,8 @@ def resample(samples: torch.Tensor, from_hz: int, to_hz: int) -> torch.Tensor:
     """(samples,) float32 at another rate.
 
     Source: torchaudio.functional.resample with its defaults, as CosyVoice, utils/file_utils.py, load_wav.
-    Differs: an odd rate is taken as the nearest multiple of 50 Hz, at most 0.3 % off: the filters for a rate such as
-    44101 Hz would fill gigabytes.
+    Differs: an odd rate is taken as the nearest multiple of 25 Hz, at most 0.16 % off: the filters for a rate such as
+    44101 Hz would fill gigabytes. Every common rate, 11025 Hz too, is such a multiple.
     """
     from_hz = round(from_hz / RATE_STEP_HZ) * RATE_STEP_HZ
     resampled: torch.Tensor = torchaudio.functional.resample(samples, from_hz, to_hz)

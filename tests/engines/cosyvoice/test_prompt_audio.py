@@ -48,6 +48,18 @@ def test_the_resampler_is_that_of_the_reference() -> None:
     assert torch.equal(resample(samples, 16_000, 16_000), samples)
 
 
+@pytest.mark.parametrize("rate_hz", [11_025, 44_100])
+def test_a_common_rate_is_taken_exactly(rate_hz: int) -> None:
+    samples = torch.from_numpy(syllables(0.5, rate_hz))
+    assert torch.equal(resample(samples, rate_hz, RATE_HZ), torchaudio.functional.resample(samples, rate_hz, RATE_HZ))
+
+
+@pytest.mark.parametrize("rate_hz", [8_012, 11_025, 11_037])
+def test_the_longest_recording_is_never_longer_than_the_speech_tokenizer_takes(rate_hz: int) -> None:
+    recording = read_recording(audio_file(syllables(30.0, rate_hz), rate_hz), RATE_HZ, FIELD)
+    assert len(recording.at_16_khz) == 30 * 16_000
+
+
 def test_channels_are_averaged() -> None:
     left = syllables(1.0)
     both = read_recording(audio_file(np.stack((left, np.zeros_like(left)), axis=1)), RATE_HZ, FIELD)
