@@ -1,3 +1,4 @@
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import torch
 from cosyvoice_web.engines.cosyvoice.config import read_config
 from cosyvoice_web.engines.cosyvoice.make_checkpoint import SIZES
 from cosyvoice_web.engines.cosyvoice.voices import SFT_VOICE_NAMES, describe_voices, read_voices
+from cosyvoice_web.engines.cosyvoice.weights.checkpoint_file import open_checkpoint
 from cosyvoice_web.errors import CheckpointError, FileTruncated, ShapeMismatch
 
 CONFIG = read_config(SIZES["tiny"])
@@ -98,3 +100,16 @@ def test_random_bytes_are_no_table(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(CheckpointError):
             read_voices(path, CONFIG)
+
+
+@pytest.mark.parametrize("instructions", [b"\x80\x020.", b"\x80\x02}}K\x01s.", b"\x80\x02K\x01Q."])
+def test_damaged_instructions_in_a_whole_archive_are_refused(tmp_path: Path, instructions: bytes) -> None:
+    path, damaged = tmp_path / "whole.pt", tmp_path / "spk2info.pt"
+    torch.save({"a": torch.zeros(1)}, path)
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(damaged, "w") as archive:
+        for name in whole.namelist():
+            archive.writestr(name, instructions if name.endswith("/data.pkl") else whole.read(name))
+    with pytest.raises(FileTruncated):
+        read_voices(damaged, read_config(SIZES["tiny"]))
+    with pytest.raises(FileTruncated):
+        open_checkpoint(damaged)
