@@ -217,7 +217,7 @@ def read_config(path: Path) -> CosyVoiceConfig:
     llm, flow, hift, features, top = open_sections(path)
     sample_rate_hz = top.integer("sample_rate", MEL_SAMPLE_RATE_HZ)
     speaker_dim = top.integer("spk_embed_dim", 192)
-    mel_features = _mel_features(features, sample_rate_hz)
+    mel_features = _mel_features(features, sample_rate_hz, flow.integer("output_size", 80))
     language_model = _language_model(llm, speaker_dim)
     mel_decoder = _mel_decoder(flow, speaker_dim, mel_features.hop_samples)
     vocoder = _vocoder(hift, sample_rate_hz)
@@ -373,18 +373,25 @@ def _vocoder(hift: Section, sample_rate_hz: int) -> VocoderConfig:
     hift.agree("source_resblock_kernel_sizes", len(config.source_kernel_sizes), "upsample_rates", stages, "entries")
     hift.agree("source_resblock_dilation_sizes", len(config.source_dilations), "upsample_rates", stages, "entries")
     predictor.agree("in_channels", config.f0_predictor.input_channels, "hift.in_channels", mel_channels)
+    fft.divides("2", 2, "n_fft", config.fft_size)
+    for name, sizes in (("resblock", config.kernel_sizes), ("source_resblock", config.source_kernel_sizes)):
+        if not all(size % 2 for size in sizes):
+            hift.refuse(f"{name}_kernel_sizes", list(sizes), "odd sizes, which keep the length")
+    if any(size < rate for size, rate in zip(config.upsample_kernel_sizes, config.upsample_rates, strict=True)):
+        expected = f"sizes of at least the upsample_rates {list(config.upsample_rates)}"
+        hift.refuse("upsample_kernel_sizes", list(config.upsample_kernel_sizes), expected)
     if config.sample_rate_hz != MEL_SAMPLE_RATE_HZ:
         hift.refuse("sampling_rate", config.sample_rate_hz, f"{MEL_SAMPLE_RATE_HZ}, the rate of the 300M models")
     return config
 
 
-def _mel_features(features: Section, sample_rate_hz: int) -> MelFeatureConfig:
+def _mel_features(features: Section, sample_rate_hz: int, mel_channels: int) -> MelFeatureConfig:
     return MelFeatureConfig(
         sample_rate_hz=features.integer("sampling_rate", sample_rate_hz),
         fft_size=features.integer("n_fft", 1024),
         hop_samples=features.integer("hop_size", 256),
         window_samples=features.integer("win_size", 1024),
-        mel_channels=features.integer("num_mels", 80),
+        mel_channels=features.integer("num_mels", mel_channels),
         lowest_hz=features.number("fmin", 0),
         highest_hz=features.number("fmax", 8000),
     )

@@ -117,6 +117,13 @@ class CosyVoiceEngine:
                 f"a vocabulary of {config.language_model.text_token_count} text tokens",
                 f"at least {VOCABULARY_SIZE}, the vocabulary of the 300M models",
             )
+        mel_decoder = config.mel_decoder
+        for name, found, other, expected in (
+            ("llm.spk_embed_dim", config.language_model.speaker_dim, "flow.spk_embed_dim", mel_decoder.speaker_dim),
+            ("feat_extractor.num_mels", config.mel_features.mel_channels, "flow.output_size", mel_decoder.mel_channels),
+        ):
+            if found != expected:
+                raise ShapeMismatch(config.path, f"{name} of {found}", f"{expected}, as {other}")
         encoders = None
         if files.speaker_encoder is not None and files.speech_tokenizer is not None:
             encoders = PromptEncoders(

@@ -5,7 +5,7 @@ import pytest
 
 from cosyvoice_web.engines.cosyvoice.config import CosyVoiceConfig, read_config
 from cosyvoice_web.engines.cosyvoice.make_checkpoint import SIZES
-from cosyvoice_web.errors import FileTruncated, ShapeMismatch, WrongModelFamily
+from cosyvoice_web.errors import CheckpointError, FileTruncated, ShapeMismatch, WrongModelFamily
 from tests.engines.cosyvoice.golden_files import GOLDEN_DIR
 
 MINIMAL = "llm: {}\nflow: {}\nhift: {}\n"
@@ -115,3 +115,27 @@ def test_numbers_that_cannot_be_are_named(tmp_path: Path, before: str, after: st
 
 def test_yaml_1_1_reads_a_small_number_as_text(tmp_path: Path) -> None:
     assert edited(tmp_path, "nsf_sigma: 0.003", "nsf_sigma: 3e-3").vocoder.noise_deviation == 0.003
+
+
+@pytest.mark.parametrize(
+    ("entry", "replacement", "named"),
+    [
+        ("n_fft: 16", "n_fft: 15", "hift.istft_params.n_fft"),
+        ("upsample_kernel_sizes: [16, 16]", "upsample_kernel_sizes: [4, 16]", "hift.upsample_kernel_sizes"),
+        ("resblock_kernel_sizes: [3, 7, 11]", "resblock_kernel_sizes: [4, 7, 11]", "hift.resblock_kernel_sizes"),
+        ("source_resblock_kernel_sizes: [7, 11]", "source_resblock_kernel_sizes: [7, 10]", "source_resblock_kernel"),
+    ],
+)
+def test_sizes_that_could_never_speak_are_refused_by_name(
+    tmp_path: Path, entry: str, replacement: str, named: str
+) -> None:
+    text = SIZES["tiny"].read_text(encoding="utf-8")
+    assert entry in text
+    (tmp_path / "cosyvoice.yaml").write_text(text.replace(entry, replacement), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=named):
+        read_config(tmp_path / "cosyvoice.yaml")
+
+
+def test_prompts_have_the_mel_channels_of_the_flow_where_nothing_else_is_said(tmp_path: Path) -> None:
+    text = MINIMAL.replace("flow: {}", "flow: {output_size: 64}").replace("hift: {}", "hift: {in_channels: 64}")
+    assert read(tmp_path, text).mel_features.mel_channels == 64

@@ -502,3 +502,22 @@ def test_an_onnx_file_of_another_model_is_named_when_it_is_first_used(model_copy
     engine = load(model_copy)
     with pytest.raises(ShapeMismatch, match=r"speech_tokenizer_v1\.onnx"):
         engine.prepare(Manner(None, VoicePrompt(RECORDING)))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        ("vocab_size: 512", "vocab_size: 512\n    spk_embed_dim: 100", "llm.spk_embed_dim"),
+        ("num_mels: 80", "num_mels: 64", "feat_extractor.num_mels"),
+    ],
+)
+def test_networks_that_do_not_fit_together_are_refused_by_name(
+    recipe_model: Path, tmp_path: Path, before: str, after: str, named: str
+) -> None:
+    model_dir = tmp_path / "model"
+    shutil.copytree(recipe_model, model_dir)
+    text = (model_dir / "cosyvoice.yaml").read_text(encoding="utf-8")
+    assert before in text
+    (model_dir / "cosyvoice.yaml").write_text(text.replace(before, after), encoding="utf-8")
+    with pytest.raises(ShapeMismatch, match=named):
+        CosyVoiceEngine.load(model_dir, 1)
