@@ -86,7 +86,6 @@ class CosyVoiceEngine:
     """A CosyVoice-300M model in memory. Nothing on it changes while it speaks."""
 
     name = "cosyvoice"
-    concurrency = 1
     languages = LANGUAGES
     native_speed_range = NATIVE_SPEED_RANGE
 
@@ -253,27 +252,8 @@ class CosyVoicePreparedVoice:
         self._model = model
         self._told = told
 
-    def speak(
-        self,
-        sentences: Sequence[Sentence],
-        *,
-        speed: float,
-        seed: int,
-        reproducible: bool,  # noqa: ARG002 - always
-        stream: bool = False,
-    ) -> Iterator[Iterator[AudioChunk]]:
-        """Yield one iterator of audio for each sentence, in order; equal arguments give equal samples.
-
-        Raises:
-            As `speak_sentence`, while a sentence is read.
-        """
-        for sentence in sentences:
-            yield self.speak_sentence(sentence, speed=speed, seed=seed, stream=stream)
-
-    def speak_sentence(
-        self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False
-    ) -> Iterator[AudioChunk]:
-        """Yield one sentence's audio in order.
+    def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
+        """Yield one sentence's audio in order; equal arguments give equal samples.
 
         With `stream` pieces come as they are made, else the sentence comes as one. Empty chunks are moments to stop at.
         A sentence that goes wrong before anything of it is out is tried once more, with the next seed.
@@ -295,7 +275,7 @@ class CosyVoicePreparedVoice:
                 return
 
     def speak_once(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
-        """As `speak_sentence`, but with this seed or not at all.
+        """As `speak`, but with this seed or not at all.
 
         Raises:
             TokenBudgetSpent: the model does not end the sentence.
@@ -309,7 +289,7 @@ class CosyVoicePreparedVoice:
             yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
 
     def convert(self, recording: bytes, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
-        """Re-speak a recording of up to 30 s in this voice; otherwise as `speak_sentence`, but tried once.
+        """Re-speak a recording of up to 30 s in this voice; otherwise as `speak`, but tried once.
 
         Raises:
             InvalidRequest: the recording cannot be used.

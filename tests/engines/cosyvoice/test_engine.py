@@ -91,7 +91,7 @@ def spoken(
     engine: CosyVoiceEngine, manner: Manner, sentence: Sentence = HELLO, *, seed: int = 1, speed: float = 1.0
 ) -> Samples:
     engine.check(manner)
-    return joined(engine.prepare(manner).speak_sentence(sentence, speed=speed, seed=seed))
+    return joined(engine.prepare(manner).speak(sentence, speed=speed, seed=seed))
 
 
 def seconds_of(sentence: Sentence, engine: CosyVoiceEngine) -> float:
@@ -151,15 +151,15 @@ def test_voices_differ(engine: CosyVoiceEngine) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_speed_changes_the_length(engine: CosyVoiceEngine, stream: bool) -> None:
     prepared = engine.prepare(Manner(voice(engine)))
-    fast = joined(prepared.speak_sentence(LONGER, speed=2.0, seed=1, stream=stream))
+    fast = joined(prepared.speak(LONGER, speed=2.0, seed=1, stream=stream))
     assert abs(len(fast) / RATE_HZ - seconds_of(LONGER, engine) / 2) < 0.05
 
 
 def test_a_stream_comes_in_growing_pieces_as_long_as_the_whole(engine: CosyVoiceEngine) -> None:
     prepared = engine.prepare(Manner(voice(engine)))
-    pieces = [len(chunk.samples) for chunk in prepared.speak_sentence(LONGER, speed=1.0, seed=1, stream=True)]
+    pieces = [len(chunk.samples) for chunk in prepared.speak(LONGER, speed=1.0, seed=1, stream=True)]
     pieces = [length for length in pieces if length]
-    whole = joined(prepared.speak_sentence(LONGER, speed=1.0, seed=1))
+    whole = joined(prepared.speak(LONGER, speed=1.0, seed=1))
     assert len(pieces) >= 2
     assert pieces[0] < 0.8 * RATE_HZ
     assert abs(sum(pieces) - len(whole)) <= 3 * 256
@@ -167,10 +167,8 @@ def test_a_stream_comes_in_growing_pieces_as_long_as_the_whole(engine: CosyVoice
 
 def test_prepared_voices_at_once_do_not_disturb_each_other(engine: CosyVoiceEngine) -> None:
     manners = Manner(voice(engine)), Manner(None, VoicePrompt(RECORDING, "你好"))
-    alone = [
-        joined(engine.prepare(manner).speak_sentence(LONGER, speed=1.0, seed=3, stream=True)) for manner in manners
-    ]
-    running = [engine.prepare(manner).speak_sentence(LONGER, speed=1.0, seed=3, stream=True) for manner in manners]
+    alone = [joined(engine.prepare(manner).speak(LONGER, speed=1.0, seed=3, stream=True)) for manner in manners]
+    running = [engine.prepare(manner).speak(LONGER, speed=1.0, seed=3, stream=True) for manner in manners]
     pieces: list[list[AudioChunk]] = [[], []]
     for _ in range(100):
         for chunks, collected in zip(running, pieces, strict=True):
@@ -192,7 +190,7 @@ def test_five_languages_in_one_text(engine: CosyVoiceEngine) -> None:
     sentences = prepare_text("你好 hello こんにちは 안녕하세요", "auto", engine.languages)
     prepared = engine.prepare(Manner(voice(engine)))
     for sentence in sentences:
-        assert len(joined(prepared.speak_sentence(sentence, speed=2.0, seed=1))) > 0
+        assert len(joined(prepared.speak(sentence, speed=2.0, seed=1))) > 0
 
 
 # -- what the language model is told -----------------------------------------------------------------------------------
@@ -210,7 +208,7 @@ def told(engine: CosyVoiceEngine, monkeypatch: pytest.MonkeyPatch, text: str) ->
     monkeypatch.setattr(engine_module._Model, "limits", recording_limits)
     prepared = engine.prepare(Manner(voice(engine)))
     for sentence in prepare_text(text, "auto", engine.languages, keep_speech_marks=engine.obeys_speech_marks):
-        assert len(joined(prepared.speak_sentence(sentence, speed=2.0, seed=1))) > 0
+        assert len(joined(prepared.speak(sentence, speed=2.0, seed=1))) > 0
     return "|".join(TextTokenizer().decode(ids) for ids in encoded)
 
 
@@ -372,7 +370,7 @@ def test_random_weights_do_not_end_a_sentence_and_that_is_told_after_two_tries(
     engine = variants["trained"]
     prepared = engine.prepare(Manner(voice(engine)))
     with caplog.at_level(logging.INFO), pytest.raises(TokenBudgetSpent, match=r"within \d+ speech tokens") as error:
-        joined(prepared.speak_sentence(HELLO, speed=1.0, seed=1))
+        joined(prepared.speak(HELLO, speed=1.0, seed=1))
     assert error.value.sentence == HELLO.text
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "你好" not in caplog.text
@@ -385,9 +383,9 @@ def test_a_second_try_with_the_next_seed_can_succeed(
     engine = variants["trained"]
     prepared = engine.prepare(Manner(voice(engine)))
     script = scripted(monkeypatch, (60, SPENT), (30, ENDED), (30, ENDED))
-    retried = joined(prepared.speak_sentence(HELLO, speed=1.0, seed=seed))
+    retried = joined(prepared.speak(HELLO, speed=1.0, seed=seed))
     assert script.tries == 2
-    following = joined(prepared.speak_sentence(HELLO, speed=1.0, seed=6 if seed == 5 else 0))
+    following = joined(prepared.speak(HELLO, speed=1.0, seed=6 if seed == 5 else 0))
     assert np.array_equal(retried, following)
 
 
@@ -396,7 +394,7 @@ def test_a_stream_is_not_tried_again_once_something_is_out(
 ) -> None:
     engine = variants["trained"]
     script = scripted(monkeypatch, (100, SPENT), (30, ENDED))
-    chunks = engine.prepare(Manner(voice(engine))).speak_sentence(HELLO, speed=1.0, seed=1, stream=True)
+    chunks = engine.prepare(Manner(voice(engine))).speak(HELLO, speed=1.0, seed=1, stream=True)
     assert any(len(chunk.samples) for chunk in islice(chunks, 4))
     with pytest.raises(TokenBudgetSpent):
         joined(chunks)
@@ -405,7 +403,7 @@ def test_a_stream_is_not_tried_again_once_something_is_out(
 
 def test_a_stream_starts_long_before_the_last_token(engine: CosyVoiceEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     script = scripted(monkeypatch, (400, ENDED))
-    chunks = engine.prepare(Manner(voice(engine))).speak_sentence(HELLO, speed=1.0, seed=1, stream=True)
+    chunks = engine.prepare(Manner(voice(engine))).speak(HELLO, speed=1.0, seed=1, stream=True)
     assert next(len(chunk.samples) for chunk in chunks if len(chunk.samples)) > 0
     assert script.made <= 70
 
@@ -414,7 +412,7 @@ def test_closing_ends_the_work_within_half_a_second_of_speech(
     engine: CosyVoiceEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = scripted(monkeypatch, (400, ENDED))
-    chunks = engine.prepare(Manner(voice(engine))).speak_sentence(HELLO, speed=1.0, seed=1)
+    chunks = engine.prepare(Manner(voice(engine))).speak(HELLO, speed=1.0, seed=1)
     assert len(next(chunks).samples) == 0
     chunks.close()  # type: ignore[attr-defined]
     assert script.made <= 25
@@ -431,7 +429,7 @@ def test_what_is_no_sound_is_tried_twice_and_then_told(
 ) -> None:
     script = scripted(monkeypatch, (120, ENDED), (120, ENDED))
     monkeypatch.setattr(SentenceRenderer, "push", lambda self, tokens, is_last: torch.full((500,), value))
-    chunks = engine.prepare(Manner(voice(engine))).speak_sentence(HELLO, speed=1.0, seed=1, stream=stream)
+    chunks = engine.prepare(Manner(voice(engine))).speak(HELLO, speed=1.0, seed=1, stream=stream)
     with pytest.raises(error):
         assert len(joined(chunks)) == 0
     assert script.tries == 2
@@ -442,14 +440,14 @@ def test_silence_before_the_speech_is_kept(engine: CosyVoiceEngine, monkeypatch:
     monkeypatch.setattr(
         SentenceRenderer, "push", lambda self, tokens, is_last: torch.full((500,), 0.5 if is_last else 0.0)
     )
-    sound = joined(engine.prepare(Manner(voice(engine))).speak_sentence(HELLO, speed=1.0, seed=1, stream=True))
+    sound = joined(engine.prepare(Manner(voice(engine))).speak(HELLO, speed=1.0, seed=1, stream=True))
     assert sound.tolist() == [0.0] * 500 + [0.5] * 500
 
 
 def test_no_token_at_all_is_no_speech(engine: CosyVoiceEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     script = scripted(monkeypatch, (0, ENDED), (0, ENDED))
     with pytest.raises(NoSpeechProduced) as error:
-        joined(engine.prepare(Manner(voice(engine))).speak_sentence(HELLO, speed=1.0, seed=1))
+        joined(engine.prepare(Manner(voice(engine))).speak(HELLO, speed=1.0, seed=1))
     assert error.value.sentence == HELLO.text
     assert script.tries == 2
 
