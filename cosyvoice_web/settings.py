@@ -15,6 +15,7 @@ from cosyvoice_web.errors import ConfigurationError
 
 PREFIX = "COSYVOICE_"
 ENGINES = ("kokoro", "cosyvoice")
+PRECISIONS = ("int8", "float32")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Settings:
     engine: str
     model_dir: Path | None
     num_threads: int
+    precision: str
+    flow_steps: int
     max_text_chars: int
     max_body_bytes: int
     max_upload_bytes: int
@@ -142,6 +145,10 @@ KNOBS = (
     Knob("model_dir", "", "path", "CosyVoice-300M model directory", _optional_path),
     Knob("num_threads", "0", "threads", "threads of one synthesis; 0: as many as the process has cores (cgroup quota "
          "included)", _integer(0, 256)),
+    Knob("precision", "int8", "", "numbers that CosyVoice computes in: `int8` (fast) or `float32` (exact, about half "
+         "as fast)", _choice(*PRECISIONS)),
+    Knob("flow_steps", "10", "steps", "steps of CosyVoice from noise to sound; fewer are faster and rougher",
+         _integer(2, 50)),
     Knob("max_text_chars", "3000", "characters", "longest text of one request", _integer(1, 1_000_000)),
     Knob("max_body_bytes", "1048576", "bytes", "largest request body that holds text", _integer(1_024, 1 << 30)),
     Knob("max_upload_bytes", "16777216", "bytes", "largest multipart request body, which may hold recordings",

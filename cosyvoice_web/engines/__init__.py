@@ -21,7 +21,10 @@ def load_engine(settings: Settings) -> Any:
 
         return KokoroEngine.load(settings.num_threads)
     from cosyvoice_web.engines.cosyvoice.engine import CosyVoiceEngine
+    from cosyvoice_web.engines.cosyvoice.quantization import Precision
 
     if settings.model_dir is None:
         raise ConfigurationError("The engine cosyvoice needs COSYVOICE_MODEL_DIR: give the model directory.")
-    return CosyVoiceEngine.load(settings.model_dir, settings.num_threads)
+    return CosyVoiceEngine.load(
+        settings.model_dir, settings.num_threads, Precision(settings.precision), settings.flow_steps
+    )

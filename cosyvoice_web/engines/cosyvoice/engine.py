@@ -14,14 +14,17 @@ from cosyvoice_web.engines.cosyvoice import conditions
 from cosyvoice_web.engines.cosyvoice.conditions import LANGUAGES, Conditions
 from cosyvoice_web.engines.cosyvoice.features import prompt_log_mel
 from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingEnd, TokenLimits, decode
+from cosyvoice_web.engines.cosyvoice.mel_decoder.ode_solver import DEFAULT_STEP_COUNT
 from cosyvoice_web.engines.cosyvoice.prompt_audio import check_header, read_recording
 from cosyvoice_web.engines.cosyvoice.prompt_encoders import PromptEncoders
 from cosyvoice_web.engines.cosyvoice.punctuation import with_stops_between
+from cosyvoice_web.engines.cosyvoice.quantization import Precision, prepare_linears
 from cosyvoice_web.engines.cosyvoice.state import Synthesis
 from cosyvoice_web.engines.cosyvoice.tokenizer import VOCABULARY_SIZE, TextTokenizer
 from cosyvoice_web.engines.cosyvoice.voices import StoredVoice, describe_voices
 from cosyvoice_web.engines.cosyvoice.weights.files import ModelFiles, ModelKind, open_model
 from cosyvoice_web.engines.cosyvoice.weights.loading import Networks, load_networks
+from cosyvoice_web.engines.cosyvoice.workers import Workers
 from cosyvoice_web.errors import (
     InvalidRequest,
     NonFiniteAudio,
@@ -65,6 +68,8 @@ class _Model:
     networks: Networks
     tokenizer: TextTokenizer
     encoders: PromptEncoders | None
+    workers: Workers
+    flow_steps: int
 
     @property
     def sample_rate_hz(self) -> int:
@@ -73,6 +78,11 @@ class _Model:
     def limits(self, text: list[int]) -> TokenLimits:
         forced = self.files.forced_tokens_per_text_token
         return TokenLimits.for_text(len(text)) if forced is None else TokenLimits(*(forced * len(text),) * 2)
+
+    def synthesis(self, told: Conditions, *, speed: float, seed: int) -> Synthesis:
+        return Synthesis(
+            self.networks, told, speed=speed, seed=seed, step_count=self.flow_steps, executor=self.workers.second
+        )
 
     def listening(self) -> PromptEncoders:
         if self.encoders is None:
@@ -98,17 +108,26 @@ class CosyVoiceEngine:
         self.obeys_speech_marks = model.files.kind is ModelKind.INSTRUCT
 
     @classmethod
-    def load(cls, model_dir: Path, num_threads: int) -> "CosyVoiceEngine":
+    def load(
+        cls,
+        model_dir: Path,
+        num_threads: int,
+        precision: Precision = Precision.INT8,
+        flow_steps: int = DEFAULT_STEP_COUNT,
+    ) -> "CosyVoiceEngine":
         """Check a model directory and load its networks; weights are mapped from it, nothing is written.
 
         Args:
             model_dir: the published files.
             num_threads: threads of one synthesis.
+            precision: numbers that the networks compute in.
+            flow_steps: Euler steps from noise to mel; fewer are faster and rougher.
 
         Raises:
             CheckpointError: a file is missing, incomplete or of another model.
         """
-        torch.set_num_threads(num_threads)
+        workers = Workers(num_threads)
+        workers.enter()
         files = open_model(model_dir)
         config = files.config
         if config.language_model.text_token_count < VOCABULARY_SIZE:
@@ -135,7 +154,9 @@ class CosyVoiceEngine:
             )
         if files.forced_tokens_per_text_token is not None:
             logger.warning("%s holds recipe weights: what they speak is NOISE, NOT SPEECH", model_dir)
-        return cls(_Model(files, load_networks(files), TextTokenizer(), encoders))
+        networks = load_networks(files)
+        prepare_linears(networks, precision, num_threads)
+        return cls(_Model(files, networks, TextTokenizer(), encoders, workers, flow_steps))
 
     def default_voice(self, language: str) -> Voice:
         """The default voice of the language; the first voice where there is none.
@@ -184,6 +205,7 @@ class CosyVoiceEngine:
             CheckpointError: one of the two ONNX files cannot be used.
         """
         model = self._loaded()
+        model.workers.enter()
         mel_decoder = model.files.config.mel_decoder
         if manner.prompt is None:
             voice = self._stored(manner.voice)
@@ -219,9 +241,7 @@ class CosyVoiceEngine:
         voices = list(model.files.voices.values())
         speaker = torch.ones(1, model.files.config.language_model.speaker_dim)
         voice = voices[0] if voices else StoredVoice("", speaker, speaker)
-        synthesis = Synthesis(
-            model.networks, conditions.stored(voice, model.files.config.mel_decoder), speed=1.0, seed=0
-        )
+        synthesis = model.synthesis(conditions.stored(voice, model.files.config.mel_decoder), speed=1.0, seed=0)
         limits = TokenLimits(WARM_UP_TOKENS, WARM_UP_TOKENS)
         decoding = synthesis.decoding(model.tokenizer.encode(WARM_UP_TEXT), limits)
         for _ in synthesis.render(decode(model.networks.language_model, decoding), stream=False):
@@ -229,6 +249,8 @@ class CosyVoiceEngine:
 
     def close(self) -> None:
         """Give the memory back."""
+        if self._model is not None:
+            self._model.workers.close()
         self._model = None
 
     def _loaded(self) -> _Model:
@@ -283,7 +305,7 @@ class CosyVoicePreparedVoice:
         """
         language = sentence.language if self._told.marks_language else None
         text = self._model.tokenizer.encode(with_stops_between(sentence.spoken), language=language)
-        synthesis = Synthesis(self._model.networks, self._told, speed=speed, seed=seed)
+        synthesis = self._model.synthesis(self._told, speed=speed, seed=seed)
         decoding = synthesis.decoding(text, self._model.limits(text))
         for samples in _sound(synthesis.render(self._tokens(decoding, sentence), stream=stream), sentence.text):
             yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
@@ -297,7 +319,7 @@ class CosyVoicePreparedVoice:
         """
         source = read_recording(recording, self._model.sample_rate_hz, SOURCE_AUDIO)
         tokens = self._model.listening().speech_tokens(source.at_16_khz)
-        synthesis = Synthesis(self._model.networks, self._told, speed=speed, seed=seed)
+        synthesis = self._model.synthesis(self._told, speed=speed, seed=seed)
         for samples in _sound(synthesis.render(tokens, stream=stream), ""):
             yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
 

@@ -16,6 +16,7 @@ import torch
 
 from cosyvoice_web.engines.cosyvoice.mel_decoder.flow import DecodedMel, FlowVoice
 from cosyvoice_web.engines.cosyvoice.parity_front_end import FRONT_END_INPUTS, front_end_outputs, list_comparisons
+from cosyvoice_web.engines.cosyvoice.quantization import Precision, prepare_linears
 from cosyvoice_web.engines.cosyvoice.text_table import text_table
 from cosyvoice_web.engines.cosyvoice.vocoder.hift import HiFTVocoder
 from cosyvoice_web.engines.cosyvoice.weights.files import ModelFiles, open_model
@@ -133,6 +134,7 @@ class _RecipeModel:
         self.files = files
         self._golden = golden
         self._networks = load_networks(files)
+        prepare_linears(self._networks, Precision.FLOAT32, 1)
 
     def outputs(self) -> dict[str, Callable[[], Array]]:
         lm, flow = self._networks.language_model, self._networks.mel_decoder

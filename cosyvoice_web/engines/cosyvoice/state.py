@@ -2,11 +2,13 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Executor
 
 import torch
 
 from cosyvoice_web.engines.cosyvoice.conditions import Conditions
 from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, TokenLimits
+from cosyvoice_web.engines.cosyvoice.mel_decoder.ode_solver import DEFAULT_STEP_COUNT
 from cosyvoice_web.engines.cosyvoice.rendering import SentenceRenderer, TokenWindows, WindowPlan
 from cosyvoice_web.engines.cosyvoice.weights.loading import Networks
 
@@ -19,8 +21,17 @@ BREATHER_TOKENS = 25
 class Synthesis:
     """One attempt at one sentence, or at one recording that is re-spoken. Used once, by one thread."""
 
-    def __init__(self, networks: Networks, conditions: Conditions, *, speed: float, seed: int) -> None:
-        """Equal arguments give equal samples."""
+    def __init__(
+        self,
+        networks: Networks,
+        conditions: Conditions,
+        *,
+        speed: float,
+        seed: int,
+        step_count: int = DEFAULT_STEP_COUNT,
+        executor: Executor | None = None,
+    ) -> None:
+        """Equal arguments give equal samples; a worker of `executor` takes half of flow and vocoder."""
         self._networks = networks
         self._conditions = conditions
         self._seed = seed
@@ -31,6 +42,8 @@ class Synthesis:
             conditions.flow_voice,
             generator(seed, "sound"),
             speed=speed,
+            step_count=step_count,
+            executor=executor,
         )
 
     def decoding(self, text: list[int], limits: TokenLimits) -> Decoding:

@@ -364,10 +364,11 @@ def scripted(monkeypatch: pytest.MonkeyPatch, *tries: tuple[int, DecodingEnd]) -
 ENDED, SPENT = DecodingEnd.END_OF_SPEECH, DecodingEnd.BUDGET_SPENT
 
 
-def test_random_weights_do_not_end_a_sentence_and_that_is_told_after_two_tries(
-    variants: dict[str, CosyVoiceEngine], caplog: pytest.LogCaptureFixture
+def test_a_sentence_that_the_model_does_not_end_is_told_after_two_tries(
+    variants: dict[str, CosyVoiceEngine], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = variants["trained"]
+    scripted(monkeypatch, (60, SPENT), (60, SPENT))
     prepared = engine.prepare(Manner(voice(engine)))
     with caplog.at_level(logging.INFO), pytest.raises(TokenBudgetSpent, match=r"within \d+ speech tokens") as error:
         joined(prepared.speak(HELLO, speed=1.0, seed=1))

