@@ -15,6 +15,12 @@ class PreparedVoice(Protocol):
     engine does not name.
     """
 
+    def announce(self, sentences: Sequence[Sentence], *, seed: int) -> None:
+        """Hear, before the first is spoken, of all sentences that will be, in order and as wholes.
+
+        An engine that gains by it may work on several at once while the first of them is asked for.
+        """
+
     def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
         """Yield one sentence's audio in order; equal arguments give equal samples.
 

@@ -43,10 +43,14 @@ def spoken_units(sentence: Sentence) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one call of the engine makes: about how much it is, its words where they are known, and the call."""
+    """What one call of the engine makes: about how much it is, its words where they are known, and the call.
+
+    `announced`: the sentence that the engine may begin before it is called.
+    """
 
     units: float
     text: str
+    announced: Sentence | None
     start: Callable[[PreparedVoice, float, int], Iterator[AudioChunk]]
 
     @classmethod
@@ -55,6 +59,7 @@ class Part:
         return cls(
             spoken_units(sentence),
             sentence.text,
+            None if stream else sentence,
             lambda voice, speed, seed: voice.speak(sentence, speed=speed, seed=seed, stream=stream),
         )
 
@@ -64,6 +69,7 @@ class Part:
         return cls(
             seconds * UNITS_PER_SECOND,
             "",
+            None,
             lambda voice, speed, seed: voice.convert(recording, speed=speed, seed=seed, stream=stream),
         )
 
@@ -135,6 +141,8 @@ class Utterance:
             self._part_started_at = started_at
             self._raise_if_over()
             voice = engine.prepare(self.manner)
+            announced = [part.announced for part in self.parts if part.announced is not None]
+            voice.announce(announced, seed=self.seed)
             for part in self.parts:
                 self._part_started_at = time.monotonic()
                 with closing(self._at_asked_speed(part, voice, engine.native_speed_range)) as chunks:

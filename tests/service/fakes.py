@@ -93,6 +93,9 @@ class ScriptedVoice:
         self._engine = engine
         self._manner = manner
 
+    def announce(self, sentences: Sequence[Sentence], *, seed: int) -> None:
+        self._engine.announced.append((tuple(sentences), seed))
+
     def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
         self._engine.spoken.append(sentence)
         self._engine.streamed.append(stream)
@@ -123,6 +126,7 @@ class ScriptedEngine:
         self.native_speed_range = native_speed_range
         self.modes = modes
         self.manners: list[Manner] = []
+        self.announced: list[tuple[tuple[Sentence, ...], int]] = []
         self.streamed: list[bool] = []
         self.prepared: list[weakref.ref[ScriptedVoice]] = []
         self.prepare_behaviour: Callable[[], None] = lambda: None

@@ -35,6 +35,9 @@ def tone(seconds: float) -> AudioChunk:
 
 
 class ScriptedVoice:
+    def announce(self, sentences: Sequence[Sentence], *, seed: int) -> None:
+        pass
+
     def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
         """A tone whose length tells how long the sentence was: 0.1 s a character."""
         if "fail" in sentence.text:

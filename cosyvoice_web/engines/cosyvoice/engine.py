@@ -5,21 +5,23 @@ Source: CosyVoice, cli/model.py, CosyVoiceModel.tts, for the stages and what eac
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from cosyvoice_web.engines.cosyvoice import conditions
 from cosyvoice_web.engines.cosyvoice.conditions import LANGUAGES, Conditions
 from cosyvoice_web.engines.cosyvoice.features import prompt_log_mel
 from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingEnd, TokenLimits, decode
+from cosyvoice_web.engines.cosyvoice.language_model.together import MOST_TOGETHER, decode_together
 from cosyvoice_web.engines.cosyvoice.mel_decoder.ode_solver import DEFAULT_STEP_COUNT
 from cosyvoice_web.engines.cosyvoice.prompt_audio import check_header, read_recording
 from cosyvoice_web.engines.cosyvoice.prompt_encoders import PromptEncoders
 from cosyvoice_web.engines.cosyvoice.punctuation import with_stops_between
 from cosyvoice_web.engines.cosyvoice.quantization import Precision, prepare_linears
-from cosyvoice_web.engines.cosyvoice.state import Synthesis
+from cosyvoice_web.engines.cosyvoice.state import BREATHER_TOKENS, Synthesis
 from cosyvoice_web.engines.cosyvoice.tokenizer import VOCABULARY_SIZE, TextTokenizer
 from cosyvoice_web.engines.cosyvoice.voices import StoredVoice, describe_voices
 from cosyvoice_web.engines.cosyvoice.weights.files import ModelFiles, ModelKind, open_model
@@ -70,12 +72,20 @@ class _Model:
     encoders: PromptEncoders | None
     workers: Workers
     flow_steps: int
+    exact_tokens: int | None
 
     @property
     def sample_rate_hz(self) -> int:
         return self.files.config.sample_rate_hz
 
+    @property
+    def has_forced_lengths(self) -> bool:
+        """Whether sentences end at a given length and not where the model ends them."""
+        return self.exact_tokens is not None or self.files.forced_tokens_per_text_token is not None
+
     def limits(self, text: list[int]) -> TokenLimits:
+        if self.exact_tokens is not None:
+            return TokenLimits(self.exact_tokens, self.exact_tokens)
         forced = self.files.forced_tokens_per_text_token
         return TokenLimits.for_text(len(text)) if forced is None else TokenLimits(*(forced * len(text),) * 2)
 
@@ -114,6 +124,7 @@ class CosyVoiceEngine:
         num_threads: int,
         precision: Precision = Precision.INT8,
         flow_steps: int = DEFAULT_STEP_COUNT,
+        exact_tokens: int | None = None,
     ) -> "CosyVoiceEngine":
         """Check a model directory and load its networks; weights are mapped from it, nothing is written.
 
@@ -122,6 +133,7 @@ class CosyVoiceEngine:
             num_threads: threads of one synthesis.
             precision: numbers that the networks compute in.
             flow_steps: Euler steps from noise to mel; fewer are faster and rougher.
+            exact_tokens: speech tokens that every sentence gets, whatever the model says: for measurements.
 
         Raises:
             CheckpointError: a file is missing, incomplete or of another model.
@@ -156,7 +168,17 @@ class CosyVoiceEngine:
             logger.warning("%s holds recipe weights: what they speak is NOISE, NOT SPEECH", model_dir)
         networks = load_networks(files)
         prepare_linears(networks, precision, num_threads)
-        return cls(_Model(files, networks, TextTokenizer(), encoders, workers, flow_steps))
+        return cls(_Model(files, networks, TextTokenizer(), encoders, workers, flow_steps, exact_tokens))
+
+    @property
+    def networks(self) -> Networks:
+        """What it computes with, to be measured."""
+        return self._loaded().networks
+
+    @property
+    def workers(self) -> Workers:
+        """The threads it computes on."""
+        return self._loaded().workers
 
     def default_voice(self, language: str) -> Voice:
         """The default voice of the language; the first voice where there is none.
@@ -273,6 +295,18 @@ class CosyVoicePreparedVoice:
     def __init__(self, model: _Model, told: Conditions) -> None:
         self._model = model
         self._told = told
+        self._together: dict[tuple[Sentence, int], _Together] = {}
+
+    def announce(self, sentences: Sequence[Sentence], *, seed: int) -> None:
+        """Tell which sentences will be spoken as wholes with this seed: their tokens are then decoded in company.
+
+        The work is done when the first of MOST_TOGETHER neighbours is spoken.
+        """
+        for start in range(0, len(sentences), MOST_TOGETHER):
+            neighbours = sentences[start : start + MOST_TOGETHER]
+            if len(neighbours) > 1:
+                together = _Together(neighbours)
+                self._together.update({(sentence, seed): together for sentence in neighbours})
 
     def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
         """Yield one sentence's audio in order; equal arguments give equal samples.
@@ -303,11 +337,18 @@ class CosyVoicePreparedVoice:
             TokenBudgetSpent: the model does not end the sentence.
             NoSpeechProduced, NonFiniteAudio: what came out is no speech.
         """
-        language = sentence.language if self._told.marks_language else None
-        text = self._model.tokenizer.encode(with_stops_between(sentence.spoken), language=language)
         synthesis = self._model.synthesis(self._told, speed=speed, seed=seed)
-        decoding = synthesis.decoding(text, self._model.limits(text))
-        for samples in _sound(synthesis.render(self._tokens(decoding, sentence), stream=stream), sentence.text):
+        together = None if stream else self._together.pop((sentence, seed), None)
+        if together is None:
+            decoding = self._decoding(synthesis, sentence)
+            tokens = decode(self._model.networks.language_model, decoding)
+        else:
+            for _ in self._decoded(together, seed):
+                yield AudioChunk(np.zeros(0, np.float32), self._model.sample_rate_hz)
+            decoding = together.decodings[sentence]
+            tokens = iter(decoding.tokens)
+        pieces = synthesis.render(self._ended(tokens, decoding, sentence), stream=stream)
+        for samples in _sound(pieces, sentence.text):
             yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
 
     def convert(self, recording: bytes, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
@@ -323,15 +364,40 @@ class CosyVoicePreparedVoice:
         for samples in _sound(synthesis.render(tokens, stream=stream), ""):
             yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
 
-    def _tokens(self, decoding: Decoding, sentence: Sentence) -> Iterator[int]:
-        """Speech tokens as they are made. A forced length counts as an end: see `ModelFiles`."""
-        yield from decode(self._model.networks.language_model, decoding)
-        if decoding.end is DecodingEnd.BUDGET_SPENT and self._model.files.forced_tokens_per_text_token is None:
+    def _decoding(self, synthesis: Synthesis, sentence: Sentence) -> Decoding:
+        language = sentence.language if self._told.marks_language else None
+        text = self._model.tokenizer.encode(with_stops_between(sentence.spoken), language=language)
+        return synthesis.decoding(text, self._model.limits(text))
+
+    def _decoded(self, together: "_Together", seed: int) -> Iterator[None]:
+        """Decode what is not decoded yet, with moments to stop at."""
+        if together.decodings:
+            return
+        decodings = {
+            sentence: self._decoding(self._model.synthesis(self._told, speed=1.0, seed=seed), sentence)
+            for sentence in together.sentences
+        }
+        model, executor = self._model.networks.language_model, self._model.workers.second
+        yield from decode_together(model, tuple(decodings.values()), executor, BREATHER_TOKENS)
+        together.decodings = decodings
+
+    def _ended(self, tokens: Iterator[int], decoding: Decoding, sentence: Sentence) -> Iterator[int]:
+        """The tokens, if the model ends them. A forced length counts as an end: see `ModelFiles`."""
+        yield from tokens
+        if decoding.end is DecodingEnd.BUDGET_SPENT and not self._model.has_forced_lengths:
             raise TokenBudgetSpent(
                 f"The model did not end a sentence within {decoding.limits.most} speech tokens. Send it again with "
                 "another seed, or in other words.",
                 sentence.text,
             )
+
+
+@dataclass(slots=True)
+class _Together:
+    """Neighbours in a text; `decodings` is empty until all of them have been decoded."""
+
+    sentences: Sequence[Sentence]
+    decodings: dict[Sentence, Decoding] = field(default_factory=dict)
 
 
 def _sound(pieces: Iterable[torch.Tensor], sentence: str) -> Iterator[torch.Tensor]:

@@ -33,6 +33,9 @@ class KokoroVoice:
     phonemizer: Phonemizer
     styles: Styles
 
+    def announce(self, sentences: Sequence[Sentence], *, seed: int) -> None:
+        """Nothing is gained by knowing: every piece takes both cores by itself."""
+
     def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:  # noqa: ARG002
         """Yield one chunk of audio for each piece of the sentence.
 
