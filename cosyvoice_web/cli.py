@@ -1,6 +1,7 @@
 """The command line: `python -m cosyvoice_web COMMAND`. Engines are imported only by the command that needs them."""
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cosyvoice_web.errors import ConfigurationError, CosyVoiceWebError
-from cosyvoice_web.settings import load_settings
+from cosyvoice_web.settings import PRECISIONS, load_settings
 from cosyvoice_web.speech import VoicePrompt
 
 RECOGNISER = Path(__file__).parent.parent / "benchmarks" / "recogniser.py"
@@ -56,6 +57,17 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("golden", type=Path, metavar="GOLDEN.npz")
     command.set_defaults(run=_parity)
 
+    command = commands.add_parser("bench", help="measure how fast a model speaks on this machine")
+    command.add_argument("directory", type=Path, metavar="MODEL_DIR")
+    command.add_argument("--tokens", type=_count, default=250, help="speech tokens of a sentence (default: 250, 5 s)")
+    command.add_argument("--sentences", type=_count, default=1, help="sentences of the text (default: 1)")
+    command.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0])
+    command.add_argument("--threads", type=_count, default=2, help="threads of one synthesis (default: 2)")
+    command.add_argument("--flow-steps", type=_count, default=10, help="Euler steps of the flow (default: 10)")
+    command.add_argument("--repeats", type=_count, default=5, help="runs that each median is of (default: 5)")
+    command.add_argument("--json", action="store_true", help="one line of JSON instead of a table")
+    command.set_defaults(run=_bench)
+
     command = commands.add_parser("verify", help="speak with a model in every way and check what comes out")
     command.add_argument("directory", type=Path, metavar="MODEL_DIR")
     command.add_argument("--recording", type=Path, metavar="FILE", help="speech to imitate (default: the model's own)")
@@ -99,6 +111,31 @@ def _parity(options: argparse.Namespace) -> int:
     comparison = compare(options.directory, options.golden)
     _say(comparison.table())
     return 0 if comparison.passed else 1
+
+
+def _bench(options: argparse.Namespace) -> int:
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the server does; read once, when torch is imported
+    from cosyvoice_web.engines.cosyvoice.bench import bench, report
+    from cosyvoice_web.engines.cosyvoice.quantization import Precision
+
+    figures = bench(
+        options.directory,
+        tokens=options.tokens,
+        sentences=options.sentences,
+        precision=Precision(options.precision),
+        num_threads=options.threads,
+        flow_steps=options.flow_steps,
+        repeats=options.repeats,
+    )
+    _say(json.dumps(figures) if options.json else report(figures))
+    return 0
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"{count} is too few: give 1 or more")
+    return count
 
 
 def _verify(options: argparse.Namespace) -> int:

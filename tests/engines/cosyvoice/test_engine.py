@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from cosyvoice_web.engines import load_engine
-from cosyvoice_web.engines.cosyvoice import engine as engine_module
+from cosyvoice_web.engines.cosyvoice import prepared_voice
 from cosyvoice_web.engines.cosyvoice.engine import CosyVoiceEngine
 from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingEnd, TokenLimits
 from cosyvoice_web.engines.cosyvoice.language_model.speech_lm import SpeechLM
@@ -199,13 +199,13 @@ def test_five_languages_in_one_text(engine: CosyVoiceEngine) -> None:
 def told(engine: CosyVoiceEngine, monkeypatch: pytest.MonkeyPatch, text: str) -> str:
     """The text that reaches the language model for the sentences of `text`, read back from its token ids."""
     encoded: list[list[int]] = []
-    limits = engine_module._Model.limits
+    limits = prepared_voice.LoadedModel.limits
 
-    def recording_limits(model: engine_module._Model, ids: list[int]) -> TokenLimits:
+    def recording_limits(model: prepared_voice.LoadedModel, ids: list[int]) -> TokenLimits:
         encoded.append(ids)
         return limits(model, ids)
 
-    monkeypatch.setattr(engine_module._Model, "limits", recording_limits)
+    monkeypatch.setattr(prepared_voice.LoadedModel, "limits", recording_limits)
     prepared = engine.prepare(Manner(voice(engine)))
     for sentence in prepare_text(text, "auto", engine.languages, keep_speech_marks=engine.obeys_speech_marks):
         assert len(joined(prepared.speak(sentence, speed=2.0, seed=1))) > 0
@@ -357,7 +357,7 @@ class Script:
 
 def scripted(monkeypatch: pytest.MonkeyPatch, *tries: tuple[int, DecodingEnd]) -> Script:
     script = Script(*tries)
-    monkeypatch.setattr(engine_module, "decode", script)
+    monkeypatch.setattr(prepared_voice, "decode", script)
     return script
 
 

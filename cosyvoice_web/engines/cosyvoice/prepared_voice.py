@@ -1,0 +1,215 @@
+"""One request's voice: sentences and recordings to sound, with what is refused and what is tried again.
+
+Source: CosyVoice, cli/model.py, CosyVoiceModel.tts, for the stages and what each hands on.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from cosyvoice_web.engines.cosyvoice.conditions import Conditions
+from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingEnd, TokenLimits, decode
+from cosyvoice_web.engines.cosyvoice.language_model.together import MOST_TOGETHER, decode_together
+from cosyvoice_web.engines.cosyvoice.prompt_audio import read_recording
+from cosyvoice_web.engines.cosyvoice.prompt_encoders import PromptEncoders
+from cosyvoice_web.engines.cosyvoice.punctuation import with_stops_between
+from cosyvoice_web.engines.cosyvoice.state import BREATHER_TOKENS, Synthesis
+from cosyvoice_web.engines.cosyvoice.tokenizer import TextTokenizer
+from cosyvoice_web.engines.cosyvoice.weights.files import ModelFiles
+from cosyvoice_web.engines.cosyvoice.weights.loading import Networks
+from cosyvoice_web.engines.cosyvoice.workers import Workers
+from cosyvoice_web.errors import (
+    InvalidRequest,
+    NonFiniteAudio,
+    NoSpeechProduced,
+    SynthesisError,
+    TokenBudgetSpent,
+)
+from cosyvoice_web.speech import SEED_MAX, AudioChunk, SpeechMode
+from cosyvoice_web.text.sentences import Sentence
+
+logger = logging.getLogger("cosyvoice_web.engines.cosyvoice")
+
+SILENCE_PEAK = 1e-3
+"""A sentence whose highest magnitude is below this has not been spoken."""
+PROMPT_AUDIO, SOURCE_AUDIO = "prompt_audio", "source_audio"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """What every synthesis reads and none changes; `encoders` None: recordings cannot be used."""
+
+    files: ModelFiles
+    networks: Networks
+    tokenizer: TextTokenizer
+    encoders: PromptEncoders | None
+    workers: Workers
+    flow_steps: int
+    exact_tokens: int | None
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """Rate of everything it speaks."""
+        return self.files.config.sample_rate_hz
+
+    @property
+    def has_forced_lengths(self) -> bool:
+        """Whether sentences end at a given length and not where the model ends them."""
+        return self.exact_tokens is not None or self.files.forced_tokens_per_text_token is not None
+
+    def limits(self, text: list[int]) -> TokenLimits:
+        """How many speech tokens a text, as token ids, may have."""
+        if self.exact_tokens is not None:
+            return TokenLimits(self.exact_tokens, self.exact_tokens)
+        forced = self.files.forced_tokens_per_text_token
+        return TokenLimits.for_text(len(text)) if forced is None else TokenLimits(*(forced * len(text),) * 2)
+
+    def synthesis(self, told: Conditions, *, speed: float, seed: int) -> Synthesis:
+        """One attempt at one sentence, on the threads and with the flow steps of this model."""
+        return Synthesis(
+            self.networks, told, speed=speed, seed=seed, step_count=self.flow_steps, executor=self.workers.second
+        )
+
+    def listening(self) -> PromptEncoders:
+        """What hears recordings.
+
+        Raises:
+            InvalidRequest: the model directory lacks it.
+        """
+        if self.encoders is None:
+            raise InvalidRequest(
+                f"This server cannot use recordings: {self.files.refusals()[SpeechMode.ZERO_SHOT]}.", PROMPT_AUDIO
+            )
+        return self.encoders
+
+
+class CosyVoicePreparedVoice:
+    """One request's voice: what the networks are told of it. Every sentence gets a `Synthesis` of its own."""
+
+    def __init__(self, model: LoadedModel, told: Conditions) -> None:
+        self._model = model
+        self._told = told
+        self._together: dict[tuple[Sentence, int], _Together] = {}
+
+    def announce(self, sentences: Sequence[Sentence], *, seed: int) -> None:
+        """Tell which sentences will be spoken as wholes with this seed: their tokens are then decoded in company.
+
+        The work is done when the first of MOST_TOGETHER neighbours is spoken.
+        """
+        for start in range(0, len(sentences), MOST_TOGETHER):
+            neighbours = sentences[start : start + MOST_TOGETHER]
+            if len(neighbours) > 1:
+                together = _Together(neighbours)
+                self._together.update({(sentence, seed): together for sentence in neighbours})
+
+    def speak(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
+        """Yield one sentence's audio in order; equal arguments give equal samples.
+
+        With `stream` pieces come as they are made, else the sentence comes as one. Empty chunks are moments to stop at.
+        A sentence that goes wrong before anything of it is out is tried once more, with the next seed.
+
+        Raises:
+            As `speak_once`.
+        """
+        is_out = False
+        for try_seed in (seed, seed + 1 if seed < SEED_MAX else 0):
+            try:
+                for chunk in self.speak_once(sentence, speed=speed, seed=try_seed, stream=stream):
+                    is_out = is_out or len(chunk.samples) > 0
+                    yield chunk
+            except SynthesisError as error:
+                if is_out or try_seed != seed:
+                    raise
+                logger.warning("sentence of %d characters failed, once more: %s", len(sentence.spoken), error.code)
+            else:
+                return
+
+    def speak_once(self, sentence: Sentence, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
+        """As `speak`, but with this seed or not at all.
+
+        Raises:
+            TokenBudgetSpent: the model does not end the sentence.
+            NoSpeechProduced, NonFiniteAudio: what came out is no speech.
+        """
+        synthesis = self._model.synthesis(self._told, speed=speed, seed=seed)
+        together = None if stream else self._together.pop((sentence, seed), None)
+        if together is None:
+            decoding = self._decoding(synthesis, sentence)
+            tokens = decode(self._model.networks.language_model, decoding)
+        else:
+            for _ in self._decoded(together, seed):
+                yield AudioChunk(np.zeros(0, np.float32), self._model.sample_rate_hz)
+            decoding = together.decodings[sentence]
+            tokens = iter(decoding.tokens)
+        pieces = synthesis.render(self._ended(tokens, decoding, sentence), stream=stream)
+        for samples in _sound(pieces, sentence.text):
+            yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
+
+    def convert(self, recording: bytes, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
+        """Re-speak a recording of up to 30 s in this voice; otherwise as `speak`, but tried once.
+
+        Raises:
+            InvalidRequest: the recording cannot be used.
+            NoSpeechProduced, NonFiniteAudio: what came out is no speech.
+        """
+        source = read_recording(recording, self._model.sample_rate_hz, SOURCE_AUDIO)
+        tokens = self._model.listening().speech_tokens(source.at_16_khz)
+        synthesis = self._model.synthesis(self._told, speed=speed, seed=seed)
+        for samples in _sound(synthesis.render(tokens, stream=stream), ""):
+            yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
+
+    def _decoding(self, synthesis: Synthesis, sentence: Sentence) -> Decoding:
+        language = sentence.language if self._told.marks_language else None
+        text = self._model.tokenizer.encode(with_stops_between(sentence.spoken), language=language)
+        return synthesis.decoding(text, self._model.limits(text))
+
+    def _decoded(self, together: "_Together", seed: int) -> Iterator[None]:
+        """Decode what is not decoded yet, with moments to stop at."""
+        if together.decodings:
+            return
+        decodings = {
+            sentence: self._decoding(self._model.synthesis(self._told, speed=1.0, seed=seed), sentence)
+            for sentence in together.sentences
+        }
+        model, executor = self._model.networks.language_model, self._model.workers.second
+        yield from decode_together(model, tuple(decodings.values()), executor, BREATHER_TOKENS)
+        together.decodings = decodings
+
+    def _ended(self, tokens: Iterator[int], decoding: Decoding, sentence: Sentence) -> Iterator[int]:
+        """The tokens, if the model ends them. A forced length counts as an end: see `ModelFiles`."""
+        yield from tokens
+        if decoding.end is DecodingEnd.BUDGET_SPENT and not self._model.has_forced_lengths:
+            raise TokenBudgetSpent(
+                f"The model did not end a sentence within {decoding.limits.most} speech tokens. Send it again with "
+                "another seed, or in other words.",
+                sentence.text,
+            )
+
+
+@dataclass(slots=True)
+class _Together:
+    """Neighbours in a text; `decodings` is empty until all of them have been decoded."""
+
+    sentences: Sequence[Sentence]
+    decodings: dict[Sentence, Decoding] = field(default_factory=dict)
+
+
+def _sound(pieces: Iterable[torch.Tensor], sentence: str) -> Iterator[torch.Tensor]:
+    """Let pieces through, silent ones only once something has been heard; raise if nothing is, or numbers are none."""
+    is_heard = False
+    silent: list[torch.Tensor] = []
+    for samples in pieces:
+        if not bool(torch.isfinite(samples).all()):
+            raise NonFiniteAudio("The model produced samples that are not numbers.", sentence)
+        if not is_heard and len(samples) > 0:
+            silent.append(samples)
+            samples = samples[:0]
+            if float(silent[-1].abs().max()) >= SILENCE_PEAK:
+                is_heard = True
+                samples = torch.cat(silent)
+        yield samples
+    if not is_heard:
+        raise NoSpeechProduced("The model produced no audible speech for a part of the text.", sentence)
