@@ -16,7 +16,8 @@ import torch
 from cosyvoice_web.engines.cosyvoice.acoustics import energy_share_below, level_db, level_range_db, worst_seam
 from cosyvoice_web.engines.cosyvoice.checks import Check, Outcome, judged
 from cosyvoice_web.engines.cosyvoice.doctor import examine
-from cosyvoice_web.engines.cosyvoice.engine import CosyVoiceEngine, CosyVoicePreparedVoice
+from cosyvoice_web.engines.cosyvoice.engine import CosyVoiceEngine
+from cosyvoice_web.engines.cosyvoice.prepared_voice import CosyVoicePreparedVoice
 from cosyvoice_web.engines.cosyvoice.read_back import Spoken, read_back, write
 from cosyvoice_web.engines.cosyvoice.weights.files import ModelFiles
 from cosyvoice_web.errors import CosyVoiceWebError
