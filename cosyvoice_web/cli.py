@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--threads", type=_count, default=2, help="threads of one synthesis (default: 2)")
     command.add_argument("--flow-steps", type=_count, default=10, help="Euler steps of the flow (default: 10)")
     command.add_argument("--repeats", type=_count, default=5, help="runs that each median is of (default: 5)")
+    command.add_argument("--details", action="store_true", help="also batches, a busy neighbour, fewer flow steps")
     command.add_argument("--json", action="store_true", help="one line of JSON instead of a table")
     command.set_defaults(run=_bench)
 
@@ -126,6 +127,7 @@ def _bench(options: argparse.Namespace) -> int:
         num_threads=options.threads,
         flow_steps=options.flow_steps,
         repeats=options.repeats,
+        details=options.details,
     )
     _say(json.dumps(figures) if options.json else report(figures))
     return 0

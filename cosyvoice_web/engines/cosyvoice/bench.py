@@ -45,6 +45,7 @@ def bench(
     num_threads: int,
     repeats: int,
     flow_steps: int,
+    details: bool = False,
 ) -> dict[str, Any]:
     """Measure a model; nothing else should run meanwhile.
 
@@ -56,6 +57,7 @@ def bench(
         num_threads: threads of one synthesis.
         repeats: runs that each median is of.
         flow_steps: Euler steps of the flow.
+        details: measure batches, contexts, a busy neighbour and fewer flow steps as well, which takes minutes.
 
     Raises:
         CheckpointError: the model cannot be loaded.
@@ -70,7 +72,7 @@ def bench(
     ]
     whole = _median(repeats, lambda: _speak(engine, text))
     audio_seconds = _speak(engine, text)
-    return {
+    figures = {
         "machine": _processor(),
         "torch": torch.__version__,
         "precision": precision.value,
@@ -83,13 +85,16 @@ def bench(
         "seconds": whole,
         "real_time_factor": whole / audio_seconds,
         "first_audio_seconds": _median(repeats, lambda: _first_audio(engine, text[0])),
-        "busy_neighbour_ratio": _beside_a_busy_core(engine, text[:1], repeats),
-        "stage_seconds": _stages(engine, tokens, flow_steps, repeats),
-        "decode_step": _decode_steps(engine),
-        "flow_distance": _flow_distances(engine, tokens),
-        "matrix_products_gflops": _matrix_products(repeats),
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "stage_seconds": _stages(engine, tokens, flow_steps, repeats),
+        "matrix_products_gflops": _matrix_products(repeats),
     }
+    if details:
+        figures["busy_neighbour_ratio"] = _beside_a_busy_core(engine, text[:1], repeats)
+        figures["decode_step"] = _decode_steps(engine)
+        figures["flow_distance"] = _flow_distances(engine, tokens)
+    engine.close()
+    return figures
 
 
 def report(figures: dict[str, Any]) -> str:

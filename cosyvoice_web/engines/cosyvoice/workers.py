@@ -23,6 +23,6 @@ class Workers:
         torch.set_num_threads(self._team)
 
     def close(self) -> None:
-        """End the second thread once it has nothing to do."""
+        """End the second thread; blocks while it works."""
         if self.second is not None:
-            self.second.shutdown(wait=False)
+            self.second.shutdown()

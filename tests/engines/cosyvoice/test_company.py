@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,14 +25,16 @@ def joined(chunks: Iterator[AudioChunk]) -> Samples:
     return np.concatenate([chunk.samples for chunk in chunks])
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["one thread", "two threads"])
-def engine(request: pytest.FixtureRequest, recipe_model: Path) -> CosyVoiceEngine:
-    return CosyVoiceEngine.load(recipe_model, request.param)
+@pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
+def engine(request: pytest.FixtureRequest, recipe_model: Path) -> Iterator[CosyVoiceEngine]:
+    with closing(CosyVoiceEngine.load(recipe_model, request.param)) as engine:
+        yield engine
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["one thread", "two threads"])
-def exact(request: pytest.FixtureRequest, recipe_model: Path) -> CosyVoiceEngine:
-    return CosyVoiceEngine.load(recipe_model, request.param, Precision.FLOAT32)
+@pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
+def exact(request: pytest.FixtureRequest, recipe_model: Path) -> Iterator[CosyVoiceEngine]:
+    with closing(CosyVoiceEngine.load(recipe_model, request.param, Precision.FLOAT32)) as engine:
+        yield engine
 
 
 NEIGHBOURS = tuple(replace(LONGER, start=start, end=start + len(LONGER.text)) for start in range(0, 500, 50))

@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 
 import pytest
@@ -17,7 +18,12 @@ def decodings(prefix: torch.Tensor) -> list[Decoding]:
     ]
 
 
-@pytest.mark.parametrize("executor", [None, ThreadPoolExecutor(1)], ids=["one thread", "two threads"])
+@pytest.fixture(params=[False, True], ids=["one thread", "two threads"])
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor | None]:
+    with ThreadPoolExecutor(1) as second:
+        yield second if request.param else None
+
+
 def test_tokens_are_those_of_each_alone(
     tiny_model: SpeechLM, sft_prefix: torch.Tensor, executor: Executor | None
 ) -> None:
