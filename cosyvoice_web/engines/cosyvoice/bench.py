@@ -148,7 +148,7 @@ def _stages(engine: CosyVoiceEngine, tokens: int, flow_steps: int, repeats: int)
     """Seconds of each stage for one sentence, one after the other."""
     networks, executor = engine.networks, engine.workers.second
     config = networks.mel_decoder.config
-    speech = torch.randint(0, 4000, (1, tokens), generator=torch.Generator().manual_seed(1))
+    speech = _made_up_speech(engine, tokens)
     voice = FlowVoice.without_prompt(torch.ones(1, config.speaker_dim), config)
     noise = torch.Generator().manual_seed(1)
 
@@ -170,6 +170,11 @@ def _stages(engine: CosyVoiceEngine, tokens: int, flow_steps: int, repeats: int)
         "flow": _median(repeats, flow),
         "vocoder": _median(repeats, lambda: VocoderStream(networks.vocoder, noise, executor).push(mel, is_last=True)),
     }
+
+
+def _made_up_speech(engine: CosyVoiceEngine, tokens: int) -> torch.Tensor:
+    count = engine.networks.language_model.config.speech_token_count
+    return torch.randint(0, count, (1, tokens), generator=torch.Generator().manual_seed(1))
 
 
 def _decoding(engine: CosyVoiceEngine, tokens: int) -> Decoding:
@@ -198,7 +203,7 @@ def _decode_steps(engine: CosyVoiceEngine) -> dict[str, float]:
 def _flow_distances(engine: CosyVoiceEngine, tokens: int) -> dict[str, float]:
     """How far mels of fewer steps are from those of DEFAULT_STEP_COUNT: mean difference over mean deviation."""
     decoder = engine.networks.mel_decoder
-    speech = torch.randint(0, 4000, (1, tokens), generator=torch.Generator().manual_seed(1))
+    speech = _made_up_speech(engine, tokens)
     voice = FlowVoice.without_prompt(torch.ones(1, decoder.config.speaker_dim), decoder.config)
 
     def mel(step_count: int) -> torch.Tensor:
