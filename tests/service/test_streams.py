@@ -58,6 +58,7 @@ def test_a_stream_holds_the_samples_of_the_finished_answer(
     assert len(pieces) >= 3
     assert b"".join(pieces)[44:] == service.render(request, output).data[44:]
     assert engine.streamed == [True] * 4 + [False] * 4
+    assert engine.announced == [((), 7), (tuple(engine.spoken[4:]), 7)]
 
 
 @pytest.mark.parametrize("audio_format", [AudioFormat.OGG, AudioFormat.MP3])

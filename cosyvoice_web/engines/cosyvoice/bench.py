@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,38 +63,36 @@ def bench(
         CheckpointError: the model cannot be loaded.
     """
     started_at = time.perf_counter()
-    engine = CosyVoiceEngine.load(model_dir, num_threads, precision, flow_steps, exact_tokens=tokens)
-    load_seconds = time.perf_counter() - started_at
-    engine.warm_up()
-    text = [
-        Sentence(TEXT, start, start + len(TEXT), "zh", (Run(TEXT, "zh"),))
-        for start in range(0, sentences * len(TEXT), len(TEXT))
-    ]
-    whole = _median(repeats, lambda: _speak(engine, text))
-    audio_seconds = _speak(engine, text)
-    figures = {
-        "machine": _processor(),
-        "torch": torch.__version__,
-        "precision": precision.value,
-        "threads": num_threads,
-        "tokens": tokens,
-        "sentences": sentences,
-        "flow_steps": flow_steps,
-        "load_seconds": load_seconds,
-        "audio_seconds": audio_seconds,
-        "seconds": whole,
-        "real_time_factor": whole / audio_seconds,
-        "first_audio_seconds": _median(repeats, lambda: _first_audio(engine, text[0])),
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "stage_seconds": _stages(engine, tokens, flow_steps, repeats),
-        "matrix_products_gflops": _matrix_products(repeats),
-    }
-    if details:
-        figures["busy_neighbour_ratio"] = _beside_a_busy_core(engine, text[:1], repeats)
-        figures["decode_step"] = _decode_steps(engine)
-        figures["flow_distance"] = _flow_distances(engine, tokens)
-    engine.close()
-    return figures
+    with closing(CosyVoiceEngine.load(model_dir, num_threads, precision, flow_steps, exact_tokens=tokens)) as engine:
+        load_seconds = time.perf_counter() - started_at
+        text = [
+            Sentence(TEXT, start, start + len(TEXT), "zh", (Run(TEXT, "zh"),))
+            for start in range(0, sentences * len(TEXT), len(TEXT))
+        ]
+        audio_seconds = _speak(engine, text)  # which warms everything up, too
+        seconds = statistics.median(_seconds(lambda: _speak(engine, text)) for _ in range(repeats))
+        figures = {
+            "machine": _processor(),
+            "torch": torch.__version__,
+            "precision": precision.value,
+            "threads": num_threads,
+            "tokens": tokens,
+            "sentences": sentences,
+            "flow_steps": flow_steps,
+            "load_seconds": load_seconds,
+            "audio_seconds": audio_seconds,
+            "seconds": seconds,
+            "real_time_factor": seconds / audio_seconds,
+            "first_audio_seconds": _median(repeats, lambda: _first_audio(engine, text[0])),
+            "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,  # of speaking only
+            "stage_seconds": _stages(engine, tokens, flow_steps, repeats),
+            "matrix_products_gflops": _matrix_products(repeats),
+        }
+        if details:
+            figures["busy_neighbour_ratio"] = _beside_a_busy_core(engine, text[:1], repeats)
+            figures["decode_step"] = _decode_steps(engine)
+            figures["flow_distance"] = _flow_distances(engine, tokens)
+        return figures
 
 
 def report(figures: dict[str, Any]) -> str:
@@ -147,10 +145,6 @@ def _busy_core() -> Iterator[None]:
 def _stages(engine: CosyVoiceEngine, tokens: int, flow_steps: int, repeats: int) -> dict[str, float]:
     """Seconds of each stage for one sentence, one after the other."""
     networks, executor = engine.networks, engine.workers.second
-    config = networks.mel_decoder.config
-    speech = _made_up_speech(engine, tokens)
-    voice = FlowVoice.without_prompt(torch.ones(1, config.speaker_dim), config)
-    noise = torch.Generator().manual_seed(1)
 
     def language_model() -> None:
         batch = DecodingBatch(networks.language_model)
@@ -158,23 +152,24 @@ def _stages(engine: CosyVoiceEngine, tokens: int, flow_steps: int, repeats: int)
         while batch.running:
             batch.step()
 
-    def flow() -> torch.Tensor:
-        decoded = networks.mel_decoder.decode(speech, voice, noise, step_count=flow_steps, executor=executor)
-        return decoded.mel
-
-    mel = flow()
+    mel = _mel(engine, tokens, flow_steps)
+    noise = torch.Generator().manual_seed(1)
     seconds = _median(repeats, language_model)
     return {
         "language_model": seconds,
         "language_model_ms_a_token": 1000 * seconds / tokens,
-        "flow": _median(repeats, flow),
+        "flow": _median(repeats, lambda: _mel(engine, tokens, flow_steps)),
         "vocoder": _median(repeats, lambda: VocoderStream(networks.vocoder, noise, executor).push(mel, is_last=True)),
     }
 
 
-def _made_up_speech(engine: CosyVoiceEngine, tokens: int) -> torch.Tensor:
-    count = engine.networks.language_model.config.speech_token_count
-    return torch.randint(0, count, (1, tokens), generator=torch.Generator().manual_seed(1))
+def _mel(engine: CosyVoiceEngine, tokens: int, flow_steps: int) -> torch.Tensor:
+    """The mel of made-up speech; equal arguments start from equal noise."""
+    decoder, token_count = engine.networks.mel_decoder, engine.networks.language_model.config.speech_token_count
+    chance = torch.Generator().manual_seed(1)
+    speech = torch.randint(0, token_count, (1, tokens), generator=chance)
+    voice = FlowVoice.without_prompt(torch.ones(1, decoder.config.speaker_dim), decoder.config)
+    return decoder.decode(speech, voice, chance, step_count=flow_steps, executor=engine.workers.second).mel
 
 
 def _decoding(engine: CosyVoiceEngine, tokens: int) -> Decoding:
@@ -202,18 +197,11 @@ def _decode_steps(engine: CosyVoiceEngine) -> dict[str, float]:
 @torch.inference_mode()
 def _flow_distances(engine: CosyVoiceEngine, tokens: int) -> dict[str, float]:
     """How far mels of fewer steps are from those of DEFAULT_STEP_COUNT: mean difference over mean deviation."""
-    decoder = engine.networks.mel_decoder
-    speech = _made_up_speech(engine, tokens)
-    voice = FlowVoice.without_prompt(torch.ones(1, decoder.config.speaker_dim), decoder.config)
-
-    def mel(step_count: int) -> torch.Tensor:
-        noise = torch.Generator().manual_seed(4)
-        decoded = decoder.decode(speech, voice, noise, step_count=step_count, executor=engine.workers.second)
-        return decoded.mel
-
-    full = mel(DEFAULT_STEP_COUNT)
+    full = _mel(engine, tokens, DEFAULT_STEP_COUNT)
     spread = (full - full.mean()).abs().mean()
-    return {f"{count} steps": float((mel(count) - full).abs().mean() / spread) for count in STEP_DISTANCES}
+    return {
+        f"{count} steps": float((_mel(engine, tokens, count) - full).abs().mean() / spread) for count in STEP_DISTANCES
+    }
 
 
 @torch.inference_mode()

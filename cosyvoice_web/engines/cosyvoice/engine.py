@@ -1,6 +1,6 @@
-"""The whole pipeline on one page: text tokens, speech tokens, mel, samples.
+"""The CosyVoice engine: loading a model directory, what it can be asked for, and the voice of a request.
 
-Source: CosyVoice, cli/model.py, CosyVoiceModel.tts, for the stages and what each hands on.
+`prepared_voice` has the pipeline from text to samples.
 """
 
 import logging
@@ -28,11 +28,7 @@ from cosyvoice_web.engines.cosyvoice.voices import StoredVoice, describe_voices
 from cosyvoice_web.engines.cosyvoice.weights.files import ModelKind, open_model
 from cosyvoice_web.engines.cosyvoice.weights.loading import Networks, load_networks
 from cosyvoice_web.engines.cosyvoice.workers import Workers
-from cosyvoice_web.errors import (
-    InvalidRequest,
-    ShapeMismatch,
-    UnknownVoice,
-)
+from cosyvoice_web.errors import InvalidRequest, ShapeMismatch, UnknownVoice
 from cosyvoice_web.speech import Manner, SpeechMode, Voice
 
 logger = logging.getLogger("cosyvoice_web.engines.cosyvoice")
@@ -211,10 +207,12 @@ class CosyVoiceEngine:
         voices = list(model.files.voices.values())
         speaker = torch.ones(1, model.files.config.language_model.speaker_dim)
         voice = voices[0] if voices else StoredVoice("", speaker, speaker)
-        synthesis = model.synthesis(conditions.stored(voice, model.files.config.mel_decoder), speed=1.0, seed=0)
+        told = conditions.stored(voice, model.files.config.mel_decoder)
         limits = TokenLimits(WARM_UP_TOKENS, WARM_UP_TOKENS)
-        decoding = synthesis.decoding(model.tokenizer.encode(WARM_UP_TEXT), limits)
-        for _ in synthesis.render(decode(model.networks.language_model, decoding), stream=False):
+        decoding = model.decoding(told, model.tokenizer.encode(WARM_UP_TEXT), limits, seed=0)
+        for _ in model.synthesis(told, speed=1.0, seed=0).render(
+            decode(model.networks.language_model, decoding), stream=False
+        ):
             pass
 
     def close(self) -> None:

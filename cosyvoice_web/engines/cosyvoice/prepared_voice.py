@@ -16,7 +16,7 @@ from cosyvoice_web.engines.cosyvoice.language_model.together import MOST_TOGETHE
 from cosyvoice_web.engines.cosyvoice.prompt_audio import read_recording
 from cosyvoice_web.engines.cosyvoice.prompt_encoders import PromptEncoders
 from cosyvoice_web.engines.cosyvoice.punctuation import with_stops_between
-from cosyvoice_web.engines.cosyvoice.state import BREATHER_TOKENS, Synthesis
+from cosyvoice_web.engines.cosyvoice.state import BREATHER_TOKENS, Synthesis, generator
 from cosyvoice_web.engines.cosyvoice.tokenizer import TextTokenizer
 from cosyvoice_web.engines.cosyvoice.weights.files import ModelFiles
 from cosyvoice_web.engines.cosyvoice.weights.loading import Networks
@@ -67,8 +67,15 @@ class LoadedModel:
         forced = self.files.forced_tokens_per_text_token
         return TokenLimits.for_text(len(text)) if forced is None else TokenLimits(*(forced * len(text),) * 2)
 
+    def decoding(self, told: Conditions, text: list[int], limits: TokenLimits, *, seed: int) -> Decoding:
+        """The decoding of the speech tokens of `text`, text token ids, not started yet."""
+        prefix = self.networks.language_model.prefix(
+            text, prompt_text=told.prompt_text, speaker=told.speaker, prompt_speech=told.prompt_speech
+        )
+        return Decoding(prefix, limits, generator(seed, "tokens"))
+
     def synthesis(self, told: Conditions, *, speed: float, seed: int) -> Synthesis:
-        """One attempt at one sentence, on the threads and with the flow steps of this model."""
+        """What sounds the tokens of one sentence, on the threads and with the flow steps of this model."""
         return Synthesis(
             self.networks, told, speed=speed, seed=seed, step_count=self.flow_steps, executor=self.workers.second
         )
@@ -134,16 +141,16 @@ class CosyVoicePreparedVoice:
             TokenBudgetSpent: the model does not end the sentence.
             NoSpeechProduced, NonFiniteAudio: what came out is no speech.
         """
-        synthesis = self._model.synthesis(self._told, speed=speed, seed=seed)
         together = None if stream else self._together.pop((sentence, seed), None)
         if together is None:
-            decoding = self._decoding(synthesis, sentence)
+            decoding = self._decoding(sentence, seed)
             tokens = decode(self._model.networks.language_model, decoding)
         else:
             for _ in self._decoded(together, seed):
                 yield AudioChunk(np.zeros(0, np.float32), self._model.sample_rate_hz)
             decoding = together.decodings[sentence]
             tokens = iter(decoding.tokens)
+        synthesis = self._model.synthesis(self._told, speed=speed, seed=seed)
         pieces = synthesis.render(self._ended(tokens, decoding, sentence), stream=stream)
         for samples in _sound(pieces, sentence.text):
             yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
@@ -161,19 +168,16 @@ class CosyVoicePreparedVoice:
         for samples in _sound(synthesis.render(tokens, stream=stream), ""):
             yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
 
-    def _decoding(self, synthesis: Synthesis, sentence: Sentence) -> Decoding:
+    def _decoding(self, sentence: Sentence, seed: int) -> Decoding:
         language = sentence.language if self._told.marks_language else None
         text = self._model.tokenizer.encode(with_stops_between(sentence.spoken), language=language)
-        return synthesis.decoding(text, self._model.limits(text))
+        return self._model.decoding(self._told, text, self._model.limits(text), seed=seed)
 
     def _decoded(self, together: "_Together", seed: int) -> Iterator[None]:
         """Decode what is not decoded yet, with moments to stop at."""
         if together.decodings:
             return
-        decodings = {
-            sentence: self._decoding(self._model.synthesis(self._told, speed=1.0, seed=seed), sentence)
-            for sentence in together.sentences
-        }
+        decodings = {sentence: self._decoding(sentence, seed) for sentence in together.sentences}
         model, executor = self._model.networks.language_model, self._model.workers.second
         yield from decode_together(model, tuple(decodings.values()), executor, BREATHER_TOKENS)
         together.decodings = decodings

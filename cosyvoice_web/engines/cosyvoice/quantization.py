@@ -13,7 +13,7 @@ from torch import nn
 
 from cosyvoice_web.engines.cosyvoice.language_model.speech_lm import SpeechLM
 from cosyvoice_web.engines.cosyvoice.layers.encoder import EncoderBlock
-from cosyvoice_web.engines.cosyvoice.layers.linears import Int8Linear, Kernels, PackedLinear
+from cosyvoice_web.engines.cosyvoice.layers.linears import Int8Linear, Kernels, PackedLinear, has_onednn
 from cosyvoice_web.engines.cosyvoice.mel_decoder.velocity_net import AttentionBlock, ResidualBlock
 from cosyvoice_web.engines.cosyvoice.weights.loading import Networks
 
@@ -67,6 +67,6 @@ def heavy_linears(network: nn.Module) -> Iterator[tuple[nn.Module, str]]:
 def _replacement(precision: Precision, kernels: Kernels) -> Callable[[nn.Linear], nn.Module]:
     if precision is Precision.INT8 and Int8Linear.is_available():
         return lambda linear: Int8Linear.of(linear, kernels)
-    if PackedLinear.is_available():
+    if has_onednn():
         return PackedLinear.of
     return lambda linear: linear

@@ -1,4 +1,4 @@
-"""Everything one synthesis owns, in one object: chance, tokens, caches. The networks it uses are never changed."""
+"""Everything that sounding one sentence owns, in one object: chance, windows, caches. Networks are never changed."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,6 @@ from concurrent.futures import Executor
 import torch
 
 from cosyvoice_web.engines.cosyvoice.conditions import Conditions
-from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, TokenLimits
 from cosyvoice_web.engines.cosyvoice.mel_decoder.ode_solver import DEFAULT_STEP_COUNT
 from cosyvoice_web.engines.cosyvoice.rendering import SentenceRenderer, TokenWindows, WindowPlan
 from cosyvoice_web.engines.cosyvoice.weights.loading import Networks
@@ -19,7 +18,7 @@ BREATHER_TOKENS = 25
 
 
 class Synthesis:
-    """One attempt at one sentence, or at one recording that is re-spoken. Used once, by one thread."""
+    """Speech tokens to sound: one attempt at one sentence or recording. Used once, by one thread."""
 
     def __init__(
         self,
@@ -32,9 +31,6 @@ class Synthesis:
         executor: Executor | None = None,
     ) -> None:
         """Equal arguments give equal samples; a worker of `executor` takes half of flow and vocoder."""
-        self._networks = networks
-        self._conditions = conditions
-        self._seed = seed
         self._windows = TokenWindows(STREAM_WINDOWS)
         self._renderer = SentenceRenderer(
             networks.mel_decoder,
@@ -45,16 +41,6 @@ class Synthesis:
             step_count=step_count,
             executor=executor,
         )
-
-    def decoding(self, text: list[int], limits: TokenLimits) -> Decoding:
-        """The decoding of the speech tokens of `text`, text token ids, not started yet."""
-        prefix = self._networks.language_model.prefix(
-            text,
-            prompt_text=self._conditions.prompt_text,
-            speaker=self._conditions.speaker,
-            prompt_speech=self._conditions.prompt_speech,
-        )
-        return Decoding(prefix, limits, generator(self._seed, "tokens"))
 
     def render(self, tokens: Iterable[int], *, stream: bool) -> Iterator[torch.Tensor]:
         """Speech tokens to pieces of (samples,) float32 at the model's rate.

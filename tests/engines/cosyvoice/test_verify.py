@@ -8,7 +8,7 @@ import soundfile
 import torch
 
 from cosyvoice_web.cli import main
-from cosyvoice_web.engines.cosyvoice import engine as engine_module
+from cosyvoice_web.engines.cosyvoice import prepared_voice
 from cosyvoice_web.engines.cosyvoice.checks import Check, Outcome
 from cosyvoice_web.engines.cosyvoice.engine import CosyVoiceEngine
 from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingEnd
@@ -86,7 +86,7 @@ def as_if_trained(monkeypatch: pytest.MonkeyPatch) -> None:
         new = len(tokens) if is_last else len(tokens) - 20
         return torch.from_numpy(syllables(new / 50, level=level))
 
-    monkeypatch.setattr(engine_module, "decode", decode)
+    monkeypatch.setattr(prepared_voice, "decode", decode)
     monkeypatch.setattr(SentenceRenderer, "push", push)
     voices = iter(torch.eye(16).repeat(10, 1).unsqueeze(1))
     monkeypatch.setattr(CosyVoiceEngine, "speaker_of", lambda self, recording: next(voices))

@@ -17,8 +17,14 @@ _packing = threading.Lock()
 
 
 def has_onednn() -> bool:
-    """Whether this build of torch can lay out float32 weights for oneDNN's products."""
+    """Whether this build of torch has oneDNN's products, and can lay out float32 weights for them."""
     return bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
+
+
+def onednn_product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """`F.linear` by oneDNN: float32 (..., input) times (output, input), laid out for it or contiguous."""
+    product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return product
 
 
 class Kernels(Enum):
@@ -45,15 +51,9 @@ class PackedLinear(nn.Module):
         """With the weights of `linear`."""
         return cls(linear.weight.detach(), None if linear.bias is None else linear.bias.detach())
 
-    @staticmethod
-    def is_available() -> bool:
-        """Whether this build of torch has oneDNN."""
-        return has_onednn()
-
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Float32 (..., input) to (..., output)."""
-        output: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, self._weight, self._bias, "none", [], "")
-        return output
+        return onednn_product(x, self._weight, self._bias)
 
 
 class Int8Linear(nn.Module):

@@ -5,7 +5,7 @@ from typing import Final
 import torch
 import torch.nn.functional as F
 
-from cosyvoice_web.engines.cosyvoice.layers.linears import has_onednn
+from cosyvoice_web.engines.cosyvoice.layers.linears import has_onednn, onednn_product
 
 LONG: Final = 128
 """Frames from which on oneDNN's products are faster than the fused kernel, which does without the matrix of scores."""
@@ -27,12 +27,6 @@ def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch
     values = value.transpose(2, 3).flatten(0, 1).contiguous()
     attended = torch.empty(batch * heads, frames, head_dim)
     for head in range(batch * heads):
-        weights = _product(queries[head], keys[head]).softmax(dim=-1)
-        attended[head] = _product(weights, values[head])
+        weights = onednn_product(queries[head], keys[head]).softmax(dim=-1)
+        attended[head] = onednn_product(weights, values[head])
     return attended.view(batch, heads, frames, head_dim)
-
-
-def _product(rows: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
-    """Contiguous float32 (m, k) and (n, k) to the (m, n) inner products."""
-    products: torch.Tensor = torch.ops.mkldnn._linear_pointwise(rows, columns, None, "none", [], "")
-    return products
