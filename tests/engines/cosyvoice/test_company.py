@@ -14,15 +14,9 @@ from cosyvoice_web.engines.cosyvoice.engine import CosyVoiceEngine
 from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingEnd
 from cosyvoice_web.engines.cosyvoice.language_model.speech_lm import SpeechLM
 from cosyvoice_web.engines.cosyvoice.quantization import Precision
-from cosyvoice_web.speech import AudioChunk, Manner, Samples
-from cosyvoice_web.text.sentences import Run, Sentence
-
-HELLO = Sentence("你好。", 0, 3, "zh", (Run("你好。", "zh"),))
-LONGER = Sentence("今天天气很好，出去走走。", 0, 12, "zh", (Run("今天天气很好，出去走走。", "zh"),))
-
-
-def joined(chunks: Iterator[AudioChunk]) -> Samples:
-    return np.concatenate([chunk.samples for chunk in chunks])
+from cosyvoice_web.speech import Manner, Samples
+from cosyvoice_web.text.sentences import Sentence
+from tests.engines.cosyvoice.speaking import HELLO, LONGER, joined
 
 
 @pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
