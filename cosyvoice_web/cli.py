@@ -55,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("parity", help="compare a recipe model with golden values of the reference")
     command.add_argument("directory", type=Path, metavar="DIR")
     command.add_argument("golden", type=Path, metavar="GOLDEN.npz")
+    command.add_argument("--precision", choices=PRECISIONS, default="float32")
     command.set_defaults(run=_parity)
 
     command = commands.add_parser("bench", help="measure how fast a model speaks on this machine")
@@ -108,8 +109,9 @@ def _make_checkpoint(options: argparse.Namespace) -> int:
 
 def _parity(options: argparse.Namespace) -> int:
     from cosyvoice_web.engines.cosyvoice.parity import compare
+    from cosyvoice_web.engines.cosyvoice.quantization import Precision
 
-    comparison = compare(options.directory, options.golden)
+    comparison = compare(options.directory, options.golden, Precision(options.precision))
     _say(comparison.table())
     return 0 if comparison.passed else 1
 

@@ -22,7 +22,7 @@ from cosyvoice_web.engines.cosyvoice.prepared_voice import (
 )
 from cosyvoice_web.engines.cosyvoice.prompt_audio import check_header, read_recording
 from cosyvoice_web.engines.cosyvoice.prompt_encoders import PromptEncoders
-from cosyvoice_web.engines.cosyvoice.quantization import Precision, prepare_linears
+from cosyvoice_web.engines.cosyvoice.quantization import Precision, prepare_layers
 from cosyvoice_web.engines.cosyvoice.tokenizer import VOCABULARY_SIZE, TextTokenizer
 from cosyvoice_web.engines.cosyvoice.voices import StoredVoice, describe_voices
 from cosyvoice_web.engines.cosyvoice.weights.files import ModelKind, open_model
@@ -111,7 +111,7 @@ class CosyVoiceEngine:
         if files.forced_tokens_per_text_token is not None:
             logger.warning("%s holds recipe weights: what they speak is NOISE, NOT SPEECH", model_dir)
         networks = load_networks(files)
-        prepare_linears(networks, precision, num_threads)
+        prepare_layers(networks, precision, num_threads)
         return cls(LoadedModel(files, networks, TextTokenizer(), encoders, workers, flow_steps, exact_tokens))
 
     @property

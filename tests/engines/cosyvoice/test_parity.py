@@ -7,7 +7,8 @@ import torch
 
 from cosyvoice_web.cli import main
 from cosyvoice_web.engines.cosyvoice.make_checkpoint import SIZES, make_checkpoint
-from cosyvoice_web.engines.cosyvoice.parity import INPUTS, compare
+from cosyvoice_web.engines.cosyvoice.parity import INPUTS, TOLERANCE, compare
+from cosyvoice_web.engines.cosyvoice.quantization import Precision
 from cosyvoice_web.errors import FileMissing, FileTruncated
 from tests.engines.cosyvoice.golden_files import GOLDEN_DIR
 
@@ -39,6 +40,20 @@ def test_every_array_is_equal_at_sizes_nothing_was_written_for(size: str, tmp_pa
 def test_every_array_of_the_published_size_is_equal(tmp_path: Path) -> None:
     make_checkpoint(SIZES["full"], tmp_path / "model")
     assert main(["parity", str(tmp_path / "model"), str(GOLDEN_DIR / "full.npz")]) == 0
+
+
+def test_int8_is_off_by_no_more_than_each_stage_may_be(recipe_model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["parity", str(recipe_model), str(GOLDEN_DIR / "tiny.npz"), "--precision", "int8"]) == 0
+    assert "rms error / std" in capsys.readouterr().out
+    errors = {a.name: a.error for a in compare(recipe_model, GOLDEN_DIR / "tiny.npz", Precision.INT8).arrays}
+    for name in ("logp_sft", "mel_sft", "estimator_out"):  # it is int8 that has been compared
+        assert (errors[name] or 0.0) > 10 * TOLERANCE
+
+
+@pytest.mark.slow
+def test_int8_of_the_published_size_is_off_by_no_more_than_each_stage_may_be(tmp_path: Path) -> None:
+    make_checkpoint(SIZES["full"], tmp_path / "model")
+    assert main(["parity", str(tmp_path / "model"), str(GOLDEN_DIR / "full.npz"), "--precision", "int8"]) == 0
 
 
 def altered(tmp_path: Path, **changes: npt.NDArray[np.generic] | None) -> Path:

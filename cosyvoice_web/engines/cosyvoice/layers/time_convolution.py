@@ -1,5 +1,7 @@
 """Convolutions over time of tensors that keep their channels last."""
 
+from typing import Self
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -45,6 +47,39 @@ class TimeConvolution(nn.Module):
             dilation=(1, self.dilation),
         )
         return image.squeeze(2).transpose(1, 2).contiguous()
+
+
+class Bfloat16TimeConvolution(nn.Module):
+    """A `TimeConvolution` computed with 8 significant bits, for processors that multiply bfloat16 faster than float32.
+
+    Takes and answers float32. It can neither be trained nor saved.
+    """
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor, stride: int, dilation: int, padding: int) -> None:
+        """`weight` (output, kernel, input), `bias` (output,), float32; the rest as in `TimeConvolution`."""
+        super().__init__()
+        image_weight = weight.bfloat16().transpose(1, 2).unsqueeze(2)
+        self._weight = image_weight.contiguous(memory_format=torch.channels_last)
+        self._bias = bias.bfloat16()
+        self._stride, self._dilation, self._padding = stride, dilation, padding
+
+    @classmethod
+    def of(cls, convolution: TimeConvolution) -> Self:
+        """With the weights of `convolution`, rounded."""
+        weight, bias = convolution.weight.detach(), convolution.bias.detach()
+        return cls(weight, bias, convolution.stride, convolution.dilation, convolution.padding)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(batch, time, input) float32 to (batch, time', output) float32, as `TimeConvolution`."""
+        image = F.conv2d(
+            x.bfloat16().transpose(1, 2).unsqueeze(2),
+            self._weight,
+            self._bias,
+            stride=(1, self._stride),
+            padding=(0, self._padding),
+            dilation=(1, self._dilation),
+        )
+        return image.squeeze(2).transpose(1, 2).float().contiguous()
 
 
 class TimeUpsampling(nn.Module):

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from cosyvoice_web.engines.cosyvoice.config import VelocityNetConfig
-from cosyvoice_web.engines.cosyvoice.layers.self_attention import attend
+from cosyvoice_web.engines.cosyvoice.layers.self_attention import SelfAttention
 from cosyvoice_web.engines.cosyvoice.layers.time_convolution import TimeConvolution, TimeUpsampling
 from cosyvoice_web.engines.cosyvoice.mel_decoder.convolution_block import ConvolutionBlock
 
@@ -30,10 +30,9 @@ class AttentionBlock(nn.Module):
 
     def __init__(self, channels: int, head_count: int, head_dim: int) -> None:
         super().__init__()
-        self.head_count = head_count
-        self.head_dim = head_dim
         self.attention_norm = nn.LayerNorm(channels)
         self.query_key_value = nn.Linear(channels, 3 * head_count * head_dim, bias=False)
+        self.attention = SelfAttention(head_count, head_dim)
         self.attention_output = nn.Linear(head_count * head_dim, channels)
         self.feed_forward_norm = nn.LayerNorm(channels)
         self.expand = nn.Linear(channels, FEED_FORWARD_FACTOR * channels)
@@ -41,11 +40,8 @@ class AttentionBlock(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(batch, frames, channels) float32; adds the two branches to `x` in place and returns it."""
-        batch, frames, _ = x.shape
-        heads = self.query_key_value(self.attention_norm(x)).view(batch, frames, 3, self.head_count, self.head_dim)
-        query, key, value = heads.permute(2, 0, 3, 1, 4)
-        attended = attend(query, key, value)
-        x.add_(self.attention_output(attended.transpose(1, 2).reshape(batch, frames, -1)))
+        attended = self.attention(self.query_key_value(self.attention_norm(x)))
+        x.add_(self.attention_output(attended))
         hidden = torch.ops.aten.gelu_(self.expand(self.feed_forward_norm(x)))
         return x.add_(self.contract(hidden))
 
