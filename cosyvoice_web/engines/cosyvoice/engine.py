@@ -210,9 +210,8 @@ class CosyVoiceEngine:
         told = conditions.stored(voice, model.files.config.mel_decoder)
         limits = TokenLimits(WARM_UP_TOKENS, WARM_UP_TOKENS)
         decoding = model.decoding(told, model.tokenizer.encode(WARM_UP_TEXT), limits, seed=0)
-        for _ in model.synthesis(told, speed=1.0, seed=0).render(
-            decode(model.networks.language_model, decoding), stream=False
-        ):
+        synthesis = model.synthesis(told, speed=1.0, seed=0, executor=model.workers.second)
+        for _ in synthesis.render(decode(model.networks.language_model, decoding), stream=False):
             pass
 
     def close(self) -> None:

@@ -5,11 +5,12 @@ Source: CosyVoice, cli/model.py, CosyVoiceModel.tts, for the stages and what eac
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 
-import numpy as np
 import torch
 
+from cosyvoice_web.engines.cosyvoice.audible import audible
 from cosyvoice_web.engines.cosyvoice.conditions import Conditions
 from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingEnd, TokenLimits, decode
 from cosyvoice_web.engines.cosyvoice.language_model.together import MOST_TOGETHER, decode_together
@@ -23,8 +24,6 @@ from cosyvoice_web.engines.cosyvoice.weights.loading import Networks
 from cosyvoice_web.engines.cosyvoice.workers import Workers
 from cosyvoice_web.errors import (
     InvalidRequest,
-    NonFiniteAudio,
-    NoSpeechProduced,
     SynthesisError,
     TokenBudgetSpent,
 )
@@ -33,8 +32,6 @@ from cosyvoice_web.text.sentences import Sentence
 
 logger = logging.getLogger("cosyvoice_web.engines.cosyvoice")
 
-SILENCE_PEAK = 1e-3
-"""A sentence whose highest magnitude is below this has not been spoken."""
 PROMPT_AUDIO, SOURCE_AUDIO = "prompt_audio", "source_audio"
 
 
@@ -74,11 +71,9 @@ class LoadedModel:
         )
         return Decoding(prefix, limits, generator(seed, "tokens"))
 
-    def synthesis(self, told: Conditions, *, speed: float, seed: int) -> Synthesis:
-        """What sounds the tokens of one sentence, on the threads and with the flow steps of this model."""
-        return Synthesis(
-            self.networks, told, speed=speed, seed=seed, step_count=self.flow_steps, executor=self.workers.second
-        )
+    def synthesis(self, told: Conditions, *, speed: float, seed: int, executor: Executor | None) -> Synthesis:
+        """What sounds the tokens of one sentence; a worker of `executor` takes half of the work."""
+        return Synthesis(self.networks, told, speed=speed, seed=seed, step_count=self.flow_steps, executor=executor)
 
     def listening(self) -> PromptEncoders:
         """What hears recordings.
@@ -142,18 +137,16 @@ class CosyVoicePreparedVoice:
             NoSpeechProduced, NonFiniteAudio: what came out is no speech.
         """
         together = None if stream else self._together.pop((sentence, seed), None)
-        if together is None:
-            decoding = self._decoding(sentence, seed)
-            tokens = decode(self._model.networks.language_model, decoding)
-        else:
+        if together is not None:
             for _ in self._decoded(together, seed):
-                yield AudioChunk(np.zeros(0, np.float32), self._model.sample_rate_hz)
-            decoding = together.decodings[sentence]
-            tokens = iter(decoding.tokens)
-        synthesis = self._model.synthesis(self._told, speed=speed, seed=seed)
+                yield self._chunk(torch.zeros(0))
+            yield from map(self._chunk, self._sounded(together, sentence, speed, seed))
+            return
+        decoding = self._decoding(sentence, seed)
+        tokens = decode(self._model.networks.language_model, decoding)
+        synthesis = self._synthesis(speed, seed, self._model.workers.second)
         pieces = synthesis.render(self._ended(tokens, decoding, sentence), stream=stream)
-        for samples in _sound(pieces, sentence.text):
-            yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
+        yield from map(self._chunk, audible(pieces, sentence.text))
 
     def convert(self, recording: bytes, *, speed: float, seed: int, stream: bool = False) -> Iterator[AudioChunk]:
         """Re-speak a recording of up to 30 s in this voice; otherwise as `speak`, but tried once.
@@ -164,9 +157,14 @@ class CosyVoicePreparedVoice:
         """
         source = read_recording(recording, self._model.sample_rate_hz, SOURCE_AUDIO)
         tokens = self._model.listening().speech_tokens(source.at_16_khz)
-        synthesis = self._model.synthesis(self._told, speed=speed, seed=seed)
-        for samples in _sound(synthesis.render(tokens, stream=stream), ""):
-            yield AudioChunk(samples.numpy(), self._model.sample_rate_hz)
+        synthesis = self._synthesis(speed, seed, self._model.workers.second)
+        yield from map(self._chunk, audible(synthesis.render(tokens, stream=stream), ""))
+
+    def _chunk(self, samples: torch.Tensor) -> AudioChunk:
+        return AudioChunk(samples.numpy(), self._model.sample_rate_hz)
+
+    def _synthesis(self, speed: float, seed: int, executor: Executor | None) -> Synthesis:
+        return self._model.synthesis(self._told, speed=speed, seed=seed, executor=executor)
 
     def _decoding(self, sentence: Sentence, seed: int) -> Decoding:
         language = sentence.language if self._told.marks_language else None
@@ -182,6 +180,28 @@ class CosyVoicePreparedVoice:
         yield from decode_together(model, tuple(decodings.values()), executor, BREATHER_TOKENS)
         together.decodings = decodings
 
+    def _sounded(self, together: "_Together", sentence: Sentence, speed: float, seed: int) -> Iterable[torch.Tensor]:
+        """The sound of a decoded sentence, while the second thread makes that of its neighbour.
+
+        Two threads with a sentence each are faster than both with halves of one, which is left for the last of an odd
+        number.
+        """
+        ahead = together.ahead.pop((sentence, speed), None)
+        if ahead is not None:
+            return ahead.result()
+
+        def sound(of: Sentence, executor: Executor | None) -> list[torch.Tensor]:
+            decoding = together.decodings[of]
+            synthesis = self._synthesis(speed, seed, executor)
+            pieces = synthesis.render(self._ended(iter(decoding.tokens), decoding, of), stream=False)
+            return list(audible(pieces, of.text))
+
+        second, neighbour = self._model.workers.second, together.after(sentence)
+        if second is None or neighbour is None:
+            return sound(sentence, second)
+        together.ahead[neighbour, speed] = second.submit(sound, neighbour, None)
+        return sound(sentence, None)
+
     def _ended(self, tokens: Iterator[int], decoding: Decoding, sentence: Sentence) -> Iterator[int]:
         """The tokens, if the model ends them. A forced length counts as an end: see `ModelFiles`."""
         yield from tokens
@@ -195,25 +215,16 @@ class CosyVoicePreparedVoice:
 
 @dataclass(slots=True)
 class _Together:
-    """Neighbours in a text; `decodings` is empty until all of them have been decoded."""
+    """Neighbours in a text; `decodings` is empty until all of them have been decoded.
+
+    `ahead`: sentences at a speed, whose sound a thread is making or has made before they are asked for.
+    """
 
     sentences: Sequence[Sentence]
     decodings: dict[Sentence, Decoding] = field(default_factory=dict)
+    ahead: dict[tuple[Sentence, float], Future[list[torch.Tensor]]] = field(default_factory=dict)
 
-
-def _sound(pieces: Iterable[torch.Tensor], sentence: str) -> Iterator[torch.Tensor]:
-    """Let pieces through, silent ones only once something has been heard; raise if nothing is, or numbers are none."""
-    is_heard = False
-    silent: list[torch.Tensor] = []
-    for samples in pieces:
-        if not bool(torch.isfinite(samples).all()):
-            raise NonFiniteAudio("The model produced samples that are not numbers.", sentence)
-        if not is_heard and len(samples) > 0:
-            silent.append(samples)
-            samples = samples[:0]
-            if float(silent[-1].abs().max()) >= SILENCE_PEAK:
-                is_heard = True
-                samples = torch.cat(silent)
-        yield samples
-    if not is_heard:
-        raise NoSpeechProduced("The model produced no audible speech for a part of the text.", sentence)
+    def after(self, sentence: Sentence) -> Sentence | None:
+        """The sentence that follows, if there is one."""
+        place = self.sentences.index(sentence) + 1
+        return self.sentences[place] if place < len(self.sentences) else None
