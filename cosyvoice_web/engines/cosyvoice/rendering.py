@@ -17,10 +17,12 @@ from cosyvoice_web.engines.cosyvoice.vocoder.stream import VocoderStream
 class WindowPlan:
     """How many new speech tokens the windows of a stream bring: few for early sound, then more for less work.
 
+    The first window is there after `first_tokens` and the OVERLAP_TOKENS that it shares with the second.
+
     Source: CosyVoice, cli/model.py, whose windows bring 100.
     """
 
-    first_tokens: int = 40
+    first_tokens: int = 20
     growth: float = 2.0
     most_tokens: int = 100
 

@@ -11,8 +11,6 @@ from cosyvoice_web.engines.cosyvoice.mel_decoder.ode_solver import DEFAULT_STEP_
 from cosyvoice_web.engines.cosyvoice.rendering import SentenceRenderer, TokenWindows, WindowPlan
 from cosyvoice_web.engines.cosyvoice.weights.loading import Networks
 
-STREAM_WINDOWS = WindowPlan(first_tokens=40, growth=2.0, most_tokens=100)
-"""New speech tokens in the pieces of a stream: sound after 0.8 s worth of tokens, then longer pieces for less work."""
 BREATHER_TOKENS = 25
 """Tokens between two moments at which whoever listens may stop."""
 
@@ -31,7 +29,7 @@ class Synthesis:
         executor: Executor | None = None,
     ) -> None:
         """Equal arguments give equal samples; a worker of `executor` takes half of flow and vocoder."""
-        self._windows = TokenWindows(STREAM_WINDOWS)
+        self._windows = TokenWindows(WindowPlan())
         self._renderer = SentenceRenderer(
             networks.mel_decoder,
             networks.vocoder,

@@ -90,7 +90,7 @@ def test_a_stream_starts_long_before_the_last_token(engine: CosyVoiceEngine, mon
     script = scripted(monkeypatch, (400, ENDED))
     chunks = engine.prepare(Manner(voice(engine))).speak(HELLO, speed=1.0, seed=1, stream=True)
     assert next(len(chunk.samples) for chunk in chunks if len(chunk.samples)) > 0
-    assert script.made <= 70
+    assert script.made <= 50
 
 
 def test_closing_ends_the_work_within_half_a_second_of_speech(
@@ -121,7 +121,7 @@ def test_what_is_no_sound_is_tried_twice_and_then_told(
 
 
 def test_silence_before_the_speech_is_kept(engine: CosyVoiceEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripted(monkeypatch, (120, ENDED))
+    scripted(monkeypatch, (60, ENDED))
     monkeypatch.setattr(
         SentenceRenderer, "push", lambda self, tokens, is_last: torch.full((500,), 0.5 if is_last else 0.0)
     )
