@@ -11,6 +11,7 @@ from cosyvoice_web.engines.cosyvoice.config import TransformerConfig
 from cosyvoice_web.engines.cosyvoice.layers.feed_forward import FeedForward
 from cosyvoice_web.engines.cosyvoice.layers.relative_attention import KeyValueStore, RelativeAttention
 from cosyvoice_web.engines.cosyvoice.layers.relative_positions import (
+    BLOCK_COLUMNS,
     LayerPositions,
     RelativePositions,
     position_encodings,
@@ -78,9 +79,13 @@ class TransformerEncoder(nn.Module):
         if self._prepared is not None and self._prepared.length >= length:
             return self._prepared
         both_ways = self.config.attention_chunk_tokens != 1
-        encodings = position_encodings(length - 1, 1 - length if both_ways else 0, self.config.model_dim)
+        last = 1 - length if both_ways else 1 - BLOCK_COLUMNS
+        encodings = position_encodings(length - 1, last, self.config.model_dim)
         blocks = cast(Iterable[EncoderBlock], self.blocks)
         layers = [block.attention.project_positions(encodings) for block in blocks]
+        if not both_ways:
+            for positions in layers:
+                positions.bias[:, length:] = -torch.inf
         return RelativePositions(layers, length, both_ways=both_ways)
 
     def embed(self, x: torch.Tensor) -> torch.Tensor:
@@ -102,8 +107,9 @@ class TransformerEncoder(nn.Module):
 
         `key_count` counts the keys, those in `store` and the new ones; `blocked` as from `blocked_keys`.
         """
+        unwritten_count = store.unwritten_count if store is not None and x.shape[1] == 1 else 0
         for layer, block in enumerate(self.blocks):
-            x = block(x, positions.span(layer, key_count), blocked, layer, store)
+            x = block(x, positions.span(layer, key_count, unwritten_count), blocked, layer, store)
         output: torch.Tensor = self.output_norm(x)
         return output
 

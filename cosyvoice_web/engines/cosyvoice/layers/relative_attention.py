@@ -12,8 +12,17 @@ from cosyvoice_web.engines.cosyvoice.layers.relative_positions import LayerPosit
 class KeyValueStore(Protocol):
     """Keeps the keys and values of earlier positions."""
 
-    def update(self, layer: int, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Add those of the new positions, (batch, heads, new, head_dim); answer all, (batch, heads, keys, head_dim)."""
+    @property
+    def unwritten_count(self) -> int:
+        """Columns behind the newest one, up to the end of its block."""
+        ...
+
+    def update(self, layer: int, keys_values: torch.Tensor) -> torch.Tensor:
+        """Add those of the new positions, (keys and values, batch, heads, new, head_dim); answer all.
+
+        They come in blocks of columns, the last of which ends with `unwritten_count` columns of finite numbers:
+        (keys and values, blocks, batch, heads, BLOCK_COLUMNS, head_dim), contiguous but for the first axis.
+        """
         ...
 
 
@@ -55,23 +64,27 @@ class RelativeAttention(nn.Module):
     ) -> torch.Tensor:
         """Attend from the new positions to all: float32 (batch, new, model_dim) to the same shape.
 
-        `positions` is the span for all keys; `blocked`, bool (batch or 1, 1, new, keys), is true where a query must not
-        look. `store` keeps keys and values of earlier positions under the number `layer`; without one the keys are
-        those of `x`.
+        `positions` is the span for all keys, with one new position in a store for its unwritten columns as well;
+        `blocked`, bool (batch or 1, 1, new, keys), is true where a query must not look. `store` keeps keys and values
+        of earlier positions under the number `layer`, to which one new position is added, or several when it is empty;
+        without one the keys are those of `x`.
         """
-        batch, new, model_dim = x.shape
+        batch, new, _ = x.shape
         projected = self.query_key_value(x).view(batch, new, 3, self.head_count, -1)
-        query, key, value = projected.permute(2, 0, 3, 1, 4)  # each (batch, heads, new, head_dim)
-        if store is not None:
-            key, value = store.update(layer, key, value)
-        scores = self._distance_scores(query, positions, key.shape[2])
-        if blocked is not None:
-            scores = scores.masked_fill(blocked, -torch.inf)
-        if new == 1:
-            attended = _attend_once(query, key, value, scores)
+        projected = projected.permute(2, 0, 3, 1, 4)  # (query, key and value, batch, heads, new, head_dim)
+        query, key, value = projected
+        stored = store.update(layer, projected[1:]) if store is not None else None
+        if stored is not None and new == 1:
+            scores = self._distance_scores(query, positions, positions.rows.shape[1])
+            if blocked is not None:
+                scores[..., : blocked.shape[-1]].masked_fill_(blocked, -torch.inf)
+            attended = _attend_once(query, stored, scores)
         else:
-            attended = F.scaled_dot_product_attention(query, key, value, attn_mask=scores, scale=1.0)
-        output: torch.Tensor = self.output(attended.transpose(1, 2).reshape(batch, new, model_dim))
+            scores = self._distance_scores(query, positions, new)
+            if blocked is not None:  # not in place: the scores of different queries share memory
+                scores = scores.masked_fill(blocked, -torch.inf)
+            attended = F.scaled_dot_product_attention(query, key, value, attn_mask=scores, scale=1.0).transpose(1, 2)
+        output: torch.Tensor = self.output(attended.reshape(x.shape))
         return output
 
     def _distance_scores(self, query: torch.Tensor, positions: LayerPositions, key_count: int) -> torch.Tensor:
@@ -85,12 +98,18 @@ class RelativeAttention(nn.Module):
         return align_distances(scores.view(heads, batch, new, -1), key_count).transpose(0, 1)
 
 
-def _attend_once(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-    """`F.scaled_dot_product_attention` of one query, (batch, heads, 1, head_dim), with `scores` as its mask.
+def _attend_once(query: torch.Tensor, stored: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+    """Attend from one query a row, (batch, heads, 1, head_dim), to what `KeyValueStore.update` answers.
 
-    For a single row two plain products, which read keys and values once each, are twice as fast as the fused kernel.
+    The products of query and keys are added to `scores`, (batch, heads, 1, columns), in place. Returns float32 (batch,
+    heads * head_dim). For a single query plain products, which read keys and values once each, are twice as fast as
+    `F.scaled_dot_product_attention`.
     """
-    batch, heads, _, head_dim = query.shape
-    rows, keys, values = query.reshape(-1, 1, head_dim), key.flatten(0, 1), value.flatten(0, 1)
-    weights = torch.baddbmm(scores.reshape(batch * heads, 1, -1), rows, keys.transpose(1, 2)).softmax(dim=-1)
-    return torch.bmm(weights, values).view(batch, heads, 1, head_dim)
+    blocks, batch, heads, width, head_dim = stored.shape[1:]
+    keys, values = stored.flatten(1, 3)
+    queries = query.expand(blocks, *query.shape).reshape(-1, 1, head_dim)
+    products = torch.bmm(queries, keys.transpose(1, 2)).view(blocks, batch, heads, width)
+    scores.view(batch, heads, blocks, width).add_(products.permute(1, 2, 0, 3))
+    weights = scores.transpose(0, 1).softmax(dim=-1)  # heads come first in memory: transposed, the scores need no copy
+    weights = weights.view(heads, batch, blocks, width).permute(2, 1, 0, 3).reshape(-1, 1, width)
+    return torch.bmm(weights, values).view(blocks, batch, -1).sum(dim=0)

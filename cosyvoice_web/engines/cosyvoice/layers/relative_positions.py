@@ -8,6 +8,11 @@ import torch
 
 LONGEST_PERIOD = 10_000.0
 
+BLOCK_COLUMNS = 64
+"""Columns of a block of stored keys and values, the last of which is read whole however few of its columns are written.
+
+Larger blocks make for fewer products, smaller ones for fewer columns that are read in vain; 32 is as fast."""
+
 
 def position_encodings(first: int, last: int, model_dim: int) -> torch.Tensor:
     """Sinusoid encodings of the distances first, first - 1, ..., last: float32 (first - last + 1, model_dim).
@@ -44,15 +49,21 @@ class RelativePositions:
     """
 
     def __init__(self, layers: Sequence[LayerPositions], length: int, *, both_ways: bool) -> None:
-        """`layers` hold the distances length - 1 ... 0, or ... -(length - 1) when keys may lie to the right."""
+        """`layers` hold the distances from `length` - 1 down to 1 - `length` when keys may lie to the right.
+
+        Otherwise down to 1 - BLOCK_COLUMNS, those below 0 with a bias of minus infinity.
+        """
         self.length = length
         self.both_ways = both_ways
         self._layers = tuple(layers)
 
-    def span(self, layer: int, key_count: int) -> LayerPositions:
-        """Views of the rows that `key_count` keys need: distances key_count - 1 ... 0, or ... -(key_count - 1)."""
+    def span(self, layer: int, key_count: int, unwritten_count: int = 0) -> LayerPositions:
+        """Views of the rows that `key_count` keys need: distances key_count - 1 ... 0, or ... -(key_count - 1).
+
+        `unwritten_count` columns behind the last key, fewer than BLOCK_COLUMNS, get distances whose bias blocks them.
+        """
         start = self.length - key_count
-        stop = self.length + key_count - 1 if self.both_ways else self.length
+        stop = self.length + (key_count - 1 if self.both_ways else unwritten_count)
         whole = self._layers[layer]
         return LayerPositions(whole.rows[:, start:stop], whole.bias[:, start:stop])
 

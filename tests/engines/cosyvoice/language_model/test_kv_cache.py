@@ -3,6 +3,7 @@ import torch
 
 from cosyvoice_web.engines.cosyvoice.language_model.kv_cache import KVCache
 from cosyvoice_web.engines.cosyvoice.language_model.speech_lm import SpeechLM
+from cosyvoice_web.engines.cosyvoice.layers.relative_positions import BLOCK_COLUMNS
 from tests.engines.cosyvoice.golden_files import assert_close
 
 ROUNDING = 2e-6
@@ -101,4 +102,39 @@ def test_columns_of_rows_that_left_are_used_again(tiny_model: SpeechLM) -> None:
         cache.leave(0)
         row = following
     row.check(tiny_model)
-    assert cache.column_capacity == 64
+    assert cache.column_capacity <= 256  # 200 columns were written, but no row is longer than 20
+
+
+@pytest.mark.parametrize("first_to_leave", [0, 1, 2])
+def test_rows_move_by_whole_blocks(tiny_model: SpeechLM, first_to_leave: int) -> None:
+    short, long, middle = (Row(tiny_model, [1, 2], TOKENS[:count]) for count in (0, 16, 7))
+    long.prefix, middle.prefix = long.prefix.repeat(14, 1), middle.prefix.repeat(9, 1)
+    cache, other = tiny_model.cache(1), tiny_model.cache(400, 2)
+    start(tiny_model, [short], cache)
+    step(tiny_model, [short], cache, 2)
+    start(tiny_model, [long, middle], other)
+    cache.join(other)  # four blocks more than what runs
+    rows = [short, long, middle]
+    step(tiny_model, rows, cache, 3)
+    while rows:
+        leaving = first_to_leave % len(rows)
+        cache.leave(leaving)
+        rows[leaving] = rows[-1]
+        del rows[-1]
+        if rows:
+            step(tiny_model, rows, cache, 70)
+            assert cache.key_count - max(cache.lengths) < BLOCK_COLUMNS
+            assert cache.lengths == [len(row.prefix) + len(row.tokens) for row in rows]
+    for row in (short, long, middle):
+        row.check(tiny_model)
+    assert cache.row_count == cache.key_count == 0
+
+
+def test_a_prefix_ends_anywhere_in_a_block(tiny_model: SpeechLM) -> None:
+    cache = tiny_model.cache(1)
+    for length in (1, BLOCK_COLUMNS - 1, BLOCK_COLUMNS, BLOCK_COLUMNS + 1, 2 * BLOCK_COLUMNS):
+        row = Row(tiny_model, [1, 2], [])
+        row.prefix = row.prefix.repeat(BLOCK_COLUMNS, 1)[:length]
+        start(tiny_model, [row], cache)
+        step(tiny_model, [row], cache, 3)
+        row.check(tiny_model)

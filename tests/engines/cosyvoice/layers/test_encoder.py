@@ -49,6 +49,18 @@ def test_prepared_positions_change_nothing() -> None:
     assert_close(prepared(x), fresh(x), ROUNDING)
 
 
+@pytest.mark.parametrize("prepared", [1, 64])
+def test_columns_that_no_key_was_written_to_are_blocked(prepared: int) -> None:
+    module = encoder(chunk_tokens=1)
+    module.prepare_positions(prepared)
+    span = module.positions(30).span(0, 30, 7)
+    assert span.rows.shape[1] == span.bias.shape[1] == 37
+    assert torch.isfinite(span.rows).all()
+    assert torch.isfinite(span.bias[:, :30]).all()
+    assert torch.isneginf(span.bias[:, 30:]).all()
+    assert module.positions(30).span(0, 30).bias.shape[1] == 30
+
+
 @pytest.mark.parametrize("chunk_tokens", [0, 1, 4])
 def test_a_token_sees_its_chunk_and_what_stands_before(chunk_tokens: int) -> None:
     module, x = encoder(chunk_tokens), random(1, 12, 32)
