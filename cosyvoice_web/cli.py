@@ -58,6 +58,11 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--precision", choices=PRECISIONS, default="float32")
     command.set_defaults(run=_parity)
 
+    command = commands.add_parser("convert", help="write a small, quick copy of a model, for int8 only")
+    command.add_argument("directory", type=Path, metavar="MODEL_DIR")
+    command.add_argument("out", type=Path, metavar="OUT")
+    command.set_defaults(run=_convert)
+
     command = commands.add_parser("bench", help="measure how fast a model speaks on this machine")
     command.add_argument("directory", type=Path, metavar="MODEL_DIR")
     command.add_argument("--tokens", type=_count, default=250, help="speech tokens of a sentence (default: 250, 5 s)")
@@ -114,6 +119,15 @@ def _parity(options: argparse.Namespace) -> int:
     comparison = compare(options.directory, options.golden, Precision(options.precision))
     _say(comparison.table())
     return 0 if comparison.passed else 1
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from cosyvoice_web.engines.cosyvoice.convert import convert
+
+    done = convert(options.directory, options.out, _say)
+    was = "has been converted before" if done.was_there else "converted"
+    _say(f"{done.directory}: {was}, {done.byte_count / 1e6:.0f} MB. Set COSYVOICE_MODEL_DIR to it.")
+    return 0
 
 
 def _bench(options: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ import torch
 
 from cosyvoice_web.engines.cosyvoice.engine import CosyVoiceEngine
 from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingBatch, TokenLimits
+from cosyvoice_web.engines.cosyvoice.language_model.together import decode_together
 from cosyvoice_web.engines.cosyvoice.layers.linears import Int8Linear, Kernels
 from cosyvoice_web.engines.cosyvoice.mel_decoder.flow import FlowVoice
 from cosyvoice_web.engines.cosyvoice.mel_decoder.ode_solver import DEFAULT_STEP_COUNT
@@ -179,19 +180,26 @@ def _decoding(engine: CosyVoiceEngine, tokens: int) -> Decoding:
 
 
 def _decode_steps(engine: CosyVoiceEngine) -> dict[str, float]:
-    """A step's milliseconds with so many positions before it, one thread, and tokens a second of whole batches."""
+    """Milliseconds of a step with so many positions before it, and tokens a second of all rows.
+
+    Rows are shared out among the threads as the sentences of a text are.
+    """
     figures = {}
     for context in CONTEXTS:
         for size in BATCHES:
-            batch = DecodingBatch(engine.networks.language_model)
-            batch.join([_decoding(engine, context - PREFIX_POSITIONS + 2 * STEPS_TIMED) for _ in range(size)])
-            while len(batch.running[0].tokens) < context - PREFIX_POSITIONS:
-                batch.step()
-            milliseconds = 1000 * statistics.median(_seconds(batch.step) for _ in range(STEPS_TIMED))
+            milliseconds = 1000 * _decode_step(engine, context, size)
             figures[f"T={context} batch={size} ms"] = milliseconds
             figures[f"T={context} batch={size} tokens/s"] = 1000 * size / milliseconds
     figures["growth from T=100 to T=500"] = figures["T=500 batch=1 ms"] / figures["T=100 batch=1 ms"]
     return figures
+
+
+def _decode_step(engine: CosyVoiceEngine, context: int, size: int) -> float:
+    decodings = [_decoding(engine, context - PREFIX_POSITIONS + 2 * STEPS_TIMED) for _ in range(size)]
+    steps = decode_together(engine.networks.language_model, decodings, engine.workers.second, 1)
+    while len(decodings[0].tokens) < context - PREFIX_POSITIONS:
+        next(steps)
+    return statistics.median(_seconds(lambda: next(steps)) for _ in range(STEPS_TIMED))
 
 
 @torch.inference_mode()

@@ -14,6 +14,7 @@ from cosyvoice_web.engines.cosyvoice.conditions import LANGUAGES
 from cosyvoice_web.engines.cosyvoice.features import prompt_log_mel
 from cosyvoice_web.engines.cosyvoice.language_model.decoding import TokenLimits, decode
 from cosyvoice_web.engines.cosyvoice.mel_decoder.ode_solver import DEFAULT_STEP_COUNT
+from cosyvoice_web.engines.cosyvoice.networks import Networks
 from cosyvoice_web.engines.cosyvoice.prepared_voice import (
     PROMPT_AUDIO,
     SOURCE_AUDIO,
@@ -26,7 +27,7 @@ from cosyvoice_web.engines.cosyvoice.quantization import Precision, prepare_laye
 from cosyvoice_web.engines.cosyvoice.tokenizer import VOCABULARY_SIZE, TextTokenizer
 from cosyvoice_web.engines.cosyvoice.voices import StoredVoice, describe_voices
 from cosyvoice_web.engines.cosyvoice.weights.files import ModelKind, open_model
-from cosyvoice_web.engines.cosyvoice.weights.loading import Networks, load_networks
+from cosyvoice_web.engines.cosyvoice.weights.loading import load_networks
 from cosyvoice_web.engines.cosyvoice.workers import Workers
 from cosyvoice_web.errors import InvalidRequest, ShapeMismatch, UnknownVoice
 from cosyvoice_web.speech import Manner, SpeechMode, Voice
@@ -86,6 +87,8 @@ class CosyVoiceEngine:
         workers.enter()
         files = open_model(model_dir)
         config = files.config
+        if files.is_lite and precision is not Precision.INT8:
+            raise ShapeMismatch(str(model_dir), "int8 weights", "COSYVOICE_PRECISION=int8, or the official directory")
         if config.language_model.text_token_count < VOCABULARY_SIZE:
             raise ShapeMismatch(
                 config.path,

@@ -14,13 +14,13 @@ from cosyvoice_web.engines.cosyvoice.audible import audible
 from cosyvoice_web.engines.cosyvoice.conditions import Conditions
 from cosyvoice_web.engines.cosyvoice.language_model.decoding import Decoding, DecodingEnd, TokenLimits, decode
 from cosyvoice_web.engines.cosyvoice.language_model.together import MOST_TOGETHER, decode_together
+from cosyvoice_web.engines.cosyvoice.networks import Networks
 from cosyvoice_web.engines.cosyvoice.prompt_audio import read_recording
 from cosyvoice_web.engines.cosyvoice.prompt_encoders import PromptEncoders
 from cosyvoice_web.engines.cosyvoice.punctuation import with_stops_between
 from cosyvoice_web.engines.cosyvoice.state import BREATHER_TOKENS, Synthesis, generator
 from cosyvoice_web.engines.cosyvoice.tokenizer import TextTokenizer
 from cosyvoice_web.engines.cosyvoice.weights.files import ModelFiles
-from cosyvoice_web.engines.cosyvoice.weights.loading import Networks
 from cosyvoice_web.engines.cosyvoice.workers import Workers
 from cosyvoice_web.errors import (
     InvalidRequest,

@@ -8,8 +8,8 @@ import torch
 
 from cosyvoice_web.engines.cosyvoice.conditions import Conditions
 from cosyvoice_web.engines.cosyvoice.mel_decoder.ode_solver import DEFAULT_STEP_COUNT
+from cosyvoice_web.engines.cosyvoice.networks import Networks
 from cosyvoice_web.engines.cosyvoice.rendering import SentenceRenderer, TokenWindows, WindowPlan
-from cosyvoice_web.engines.cosyvoice.weights.loading import Networks
 
 BREATHER_TOKENS = 25
 """Tokens between two moments at which whoever listens may stop."""

@@ -11,9 +11,10 @@ from cosyvoice_web.engines.cosyvoice import quantization
 from cosyvoice_web.engines.cosyvoice.layers.linears import Int8Linear, PackedLinear
 from cosyvoice_web.engines.cosyvoice.layers.self_attention import Bfloat16SelfAttention, SelfAttention
 from cosyvoice_web.engines.cosyvoice.layers.time_convolution import Bfloat16TimeConvolution, TimeConvolution
+from cosyvoice_web.engines.cosyvoice.networks import Networks
 from cosyvoice_web.engines.cosyvoice.quantization import Precision, heavy_layers, prepare_layers
 from cosyvoice_web.engines.cosyvoice.weights.files import open_model
-from cosyvoice_web.engines.cosyvoice.weights.loading import Networks, load_networks
+from cosyvoice_web.engines.cosyvoice.weights.loading import load_networks
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The language model: text, speaker and prompt in, one distribution over speech tokens after another out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
 import torch
@@ -45,9 +45,17 @@ class SpeechLM(nn.Module):
         self._speech_inputs = torch.empty(0)
 
     @classmethod
-    def from_state(cls, config: LanguageModelConfig, state: Mapping[str, torch.Tensor]) -> Self:
-        """The model with the weights of `weights.llm_keys.language_model_state`, which it keeps without copying."""
-        model = assemble(lambda: cls(config), state)
+    def from_state(
+        cls,
+        config: LanguageModelConfig,
+        state: Mapping[str, torch.Tensor],
+        replace: Callable[[nn.Module], None] | None = None,
+    ) -> Self:
+        """The model with the weights of `weights.llm_keys.language_model_state`, which it keeps without copying.
+
+        `replace`: see `assemble`.
+        """
+        model = assemble(lambda: cls(config), state, replace)
         model.prepare()
         return model
 

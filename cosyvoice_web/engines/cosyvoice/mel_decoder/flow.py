@@ -1,6 +1,6 @@
 """The whole stage on one page: speech tokens, a voice and noise in, mel spectrogram out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Self
@@ -74,9 +74,17 @@ class MelDecoder(nn.Module):
         self.velocity_net = VelocityNet(config.velocity_net)
 
     @classmethod
-    def from_state(cls, config: MelDecoderConfig, state: Mapping[str, torch.Tensor]) -> Self:
-        """The model with the weights of `weights.flow_keys.mel_decoder_state`, which it keeps without copying."""
-        decoder = assemble(lambda: cls(config), state)
+    def from_state(
+        cls,
+        config: MelDecoderConfig,
+        state: Mapping[str, torch.Tensor],
+        replace: Callable[[nn.Module], None] | None = None,
+    ) -> Self:
+        """The model with the weights of `weights.flow_keys.mel_decoder_state`, which it keeps without copying.
+
+        `replace`: see `assemble`.
+        """
+        decoder = assemble(lambda: cls(config), state, replace)
         decoder.prepare()
         return decoder
 

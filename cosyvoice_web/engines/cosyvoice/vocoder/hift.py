@@ -1,7 +1,7 @@
 """Mel spectrogram and excitation to waveform."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, wait
 from itertools import pairwise
 from typing import Self, cast
@@ -110,9 +110,17 @@ class HiFTVocoder(nn.Module):
         self.output = TimeConvolution(channels, config.fft_size + 2, EDGE_KERNEL_SIZE)
 
     @classmethod
-    def from_state(cls, config: VocoderConfig, state: Mapping[str, torch.Tensor]) -> Self:
-        """The model with the weights of `weights.hift_keys.vocoder_state`, which it keeps without copying."""
-        return assemble(lambda: cls(config), state)
+    def from_state(
+        cls,
+        config: VocoderConfig,
+        state: Mapping[str, torch.Tensor],
+        replace: Callable[[nn.Module], None] | None = None,
+    ) -> Self:
+        """The model with the weights of `weights.hift_keys.vocoder_state`, which it keeps without copying.
+
+        `replace`: see `assemble`.
+        """
+        return assemble(lambda: cls(config), state, replace)
 
     @torch.inference_mode()
     def decode(self, mel: torch.Tensor, source: torch.Tensor) -> torch.Tensor:

@@ -21,6 +21,7 @@ from cosyvoice_web.engines.cosyvoice.config import CosyVoiceConfig, read_config
 from cosyvoice_web.engines.cosyvoice.config_section import FAMILY
 from cosyvoice_web.engines.cosyvoice.voices import StoredVoice, read_voices
 from cosyvoice_web.engines.cosyvoice.weights.file_checks import check_onnx_file, check_present, check_torch_file
+from cosyvoice_web.engines.cosyvoice.weights.lite_files import check_lite_file, lite_name, read_manifest
 from cosyvoice_web.errors import CheckpointError, FileMissing, FileTruncated, WrongModelFamily
 from cosyvoice_web.speech import SpeechMode
 
@@ -53,6 +54,7 @@ class FileCheck:
 class ModelFiles:
     """A checked model directory; optional files that are not there are None.
 
+    `is_lite`: its weights are those that `convert` wrote.
     `forced_tokens_per_text_token`: set for recipe weights, which do not know when to stop: sentences get this length.
     """
 
@@ -63,21 +65,11 @@ class ModelFiles:
     speaker_encoder: Path | None
     speech_tokenizer: Path | None
     forced_tokens_per_text_token: int | None = None
+    is_lite: bool = False
 
-    @property
-    def language_model(self) -> Path:
-        """The file of the language model's weights."""
-        return self.directory / LANGUAGE_MODEL
-
-    @property
-    def mel_decoder(self) -> Path:
-        """The file of the mel decoder's weights."""
-        return self.directory / MEL_DECODER
-
-    @property
-    def vocoder(self) -> Path:
-        """The file of the vocoder's weights."""
-        return self.directory / VOCODER
+    def weights(self, official_name: str) -> Path:
+        """The file that holds the weights of LANGUAGE_MODEL, MEL_DECODER or VOCODER here."""
+        return self.directory / (lite_name(official_name) if self.is_lite else official_name)
 
     def refusals(self) -> dict[SpeechMode, str]:
         """The modes that this directory cannot do, each with the reason; the others it can."""
@@ -127,6 +119,7 @@ def open_model(directory: Path) -> ModelFiles:
         optional.get(SPEAKER_ENCODER),
         optional.get(SPEECH_TOKENIZER),
         _forced_tokens_per_text_token(directory),
+        read_manifest(directory) is not None,
     )
     if len(files.refusals()) == len(SpeechMode):
         expected = f"voices in {SPEAKERS}, or both ONNX files to speak like a recording"
@@ -141,7 +134,7 @@ def survey(directory: Path) -> list[FileCheck]:
         missing = FileMissing(str(directory), found, FAMILY)
         return [FileCheck(directory.name, missing.found, missing.expected, missing)]
     checks = [_check(directory / CONFIG, "the model's description", _check_config)]
-    checks += [_check(directory / name, "weights", check_torch_file) for name in (LANGUAGE_MODEL, MEL_DECODER, VOCODER)]
+    checks += _check_weights(directory)
     checks.append(_check(directory / SPEAKERS, "a table of voices", _check_speakers))
     for name, purpose in ((SPEAKER_ENCODER, "speaker encoder"), (SPEECH_TOKENIZER, "speech tokenizer")):
         if not (directory / name).exists() and not (directory / name).is_symlink():
@@ -198,6 +191,17 @@ def _check(path: Path, expected: str, check: Callable[[Path], str]) -> FileCheck
         return FileCheck(path.name, check(path), expected)
     except CheckpointError as error:
         return FileCheck(path.name, error.found, error.expected, error)
+
+
+def _check_weights(directory: Path) -> list[FileCheck]:
+    names = (LANGUAGE_MODEL, MEL_DECODER, VOCODER)
+    try:
+        is_lite = read_manifest(directory) is not None
+    except CheckpointError as error:
+        return [FileCheck(Path(error.path).name, error.found, error.expected, error)]
+    if is_lite:
+        return [_check(directory / lite_name(name), "weights", check_lite_file) for name in names]
+    return [_check(directory / name, "weights", check_torch_file) for name in names]
 
 
 def _check_config(path: Path) -> str:
