@@ -39,7 +39,7 @@ def test_tokens_are_those_of_each_alone(
 def test_an_error_of_either_thread_arrives_once_both_are_done(
     tiny_model: SpeechLM, sft_prefix: torch.Tensor, broken: int
 ) -> None:
-    work = decodings(sft_prefix)[2:4]
+    work = decodings(sft_prefix)[:1] + decodings(sft_prefix)[2:]
     work[broken].prefix = torch.zeros(3, 1)
     with ThreadPoolExecutor(1) as executor, pytest.raises(RuntimeError):
         for _ in decode_together(tiny_model, work, executor, 10):
