@@ -67,7 +67,7 @@ def test_random_weights_that_pass_for_trained_do_not_end_what_they_say(model_cop
     checks = list(verify(model_copy, 1))
     assert "trained weights" in by_outcome(checks, Outcome.PASSED)
     endless = [check for check in checks if check.name.endswith(" ends") and check.outcome is Outcome.FAILED]
-    assert len(endless) >= 4  # an end may come up by chance
+    assert endless  # the others end by chance, and which do depends on the processor
     assert all("did not end a sentence within" in check.found for check in endless)
     assert not any(name.endswith("like speech") for name in by_outcome(checks, Outcome.PASSED))
 
